@@ -1,0 +1,1 @@
+"""Draft and verify: the call-block detector, acceptance rules, the loop and its drafters. torch only under ``models``."""

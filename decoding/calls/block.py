@@ -1,0 +1,49 @@
+"""What a detector finds: call blocks and the calls in them (design.md, Words)."""
+
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call of a block.
+
+    ``tool`` and ``arguments_raw`` are None where the block does not parse; ``problem`` then says why (a stable code).
+    ``arguments_raw`` is the exact substring of the text that spells the arguments object.
+    """
+
+    ordinal: int
+    tool: str | None
+    arguments_raw: str | None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A closed call block.
+
+    ``start``, ``end``: token span [start, end), minimal, delimiters included. ``byte_start``, ``byte_end``: the same in
+    bytes of the branch's UTF-8 text, from the opening delimiter's first byte through the closing delimiter's last.
+    """
+
+    start: int
+    end: int
+    byte_start: int
+    byte_end: int
+    calls: tuple[Call, ...]
+
+
+S = TypeVar("S")
+
+
+class Detector(Protocol, Generic[S]):
+    """Finds blocks while text arrives token by token. States are values: feeding drafts never disturbs an older state."""
+
+    def start(self) -> S:
+        """The state before the first token of a branch."""
+
+    def feed(self, state: S, text: str) -> tuple[S, tuple[Block, ...]]:
+        """Take the text of the next token (may be empty); the new state and the blocks that this token closes."""
+
+    def open_at(self, state: S) -> int | None:
+        """Token position where a block is open in this state, or None."""

@@ -1,0 +1,1 @@
+"""The composition root: service, dispatcher, upstreams, HTTP API and command line."""

@@ -1,0 +1,1 @@
+"""The only SQL of the system: events, append, fold, projections, queries, reconciliation. No HTTP."""

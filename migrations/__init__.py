@@ -1,0 +1,1 @@
+"""Alembic environment and the SQL objects of the ledger, one a file under ``sql/``."""
