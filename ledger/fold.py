@@ -1,0 +1,274 @@
+"""The fold: one event after another into the state of a stream. Pure; it never parses text and never decides.
+
+``fold(state, event)`` takes events in order of seq. What an event is worth was decided when it was written; the fold
+only says what follows from it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, cast
+
+from effects.classes import EffectClass
+from effects.footprint import Footprint
+from effects.intent import BlockState, IntentState, Release, ResultStatus
+from ledger import lane
+from ledger.errors import BrokenHistory
+from ledger.events import Event, EventType
+from ledger.state import Branch, Intent, StreamState
+
+type Handler = Callable[[StreamState, Event, Mapping[str, Any]], StreamState]
+
+
+def initial(tenant: str, commit_key: str) -> StreamState:
+    """The state of a stream that holds no event."""
+    return StreamState(tenant=tenant, commit_key=commit_key)
+
+
+def fold(state: StreamState, event: Event) -> StreamState:
+    """The state after ``event``. Raises ``BrokenHistory`` if its seq is not the next one."""
+    if event.seq != state.seq + 1:
+        raise BrokenHistory(state.commit_key, expected=state.seq + 1, found=event.seq)
+    handler = _HANDLERS.get(event.type)
+    after = handler(state, event, cast("Mapping[str, Any]", event.payload)) if handler else state
+    return replace(after, seq=event.seq)
+
+
+def spelled(token: Mapping[str, Any]) -> lane.SpelledToken:
+    """A token as the payload of a token event spells it."""
+    return lane.SpelledToken(token["text"], token.get("id"), token.get("drafter"))
+
+
+def _with_branch(state: StreamState, branch: Branch) -> StreamState:
+    return replace(state, branches=MappingProxyType({**state.branches, branch.name: branch}))
+
+
+def _with_intent(state: StreamState, intent: Intent) -> StreamState:
+    return replace(state, intents=MappingProxyType({**state.intents, intent.intent_id: intent}))
+
+
+def _opened(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
+    return replace(
+        state,
+        writer_epoch=body["writer_epoch"],
+        format=body["format"],
+        source=body["from"],
+        binding=body["binding"]["kind"],
+        branches_mode=body["branches_mode"],
+        threshold=body.get("threshold"),
+        parent=body.get("parent"),
+        labels=MappingProxyType(dict(body.get("labels") or {})),
+        opened_at=event.at,
+        last_writer_at=event.at,
+        branches=MappingProxyType({name: Branch(name) for name in body["branches"]}),
+    )
+
+
+def _taken_over(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
+    return replace(state, writer_epoch=body["writer_epoch"], last_writer_at=event.at)
+
+
+def _drafts_voided(state: StreamState, event: Event, _body: Mapping[str, Any]) -> StreamState:
+    return _with_branch(state, lane.void_drafts(state.branches[str(event.branch)]))
+
+
+def _drafted(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
+    branch = state.branches[str(event.branch)]
+    after = lane.draft(branch, [spelled(t) for t in body["tokens"]], seq=event.seq)
+    return replace(_with_branch(state, after), last_writer_at=event.at)
+
+
+def _ruled(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
+    own = body.get("token")
+    after = lane.rule(
+        state.branches[str(event.branch)],
+        judged=body["end"] - body["start"],
+        accepted=body["accepted"],
+        token=None if own is None else spelled(own),
+        seq=event.seq,
+    )
+    return replace(_with_branch(state, after), last_writer_at=event.at)
+
+
+def _accepted(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
+    branch = state.branches[str(event.branch)]
+    after = lane.accept(branch, [spelled(t) for t in body["tokens"]], seq=event.seq)
+    return replace(_with_branch(state, after), last_writer_at=event.at)
+
+
+def _finished(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
+    return replace(state, finished=body["reason"], last_writer_at=event.at)
+
+
+def _block_decided(block: BlockState) -> Handler:
+    def handle(state: StreamState, _event: Event, body: Mapping[str, Any]) -> StreamState:
+        for intent_id in body["intents"]:
+            state = _with_intent(state, replace(state.intents[intent_id], block=block))
+        return state
+
+    return handle
+
+
+def _held(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
+    known = state.intents.get(body["intent_id"])
+    if known is not None:
+        back = replace(known, state=IntentState.HELD, reason=body.get("reason"), release=None)
+        return _with_intent(state, back)
+    intent = Intent(
+        intent_id=body["intent_id"],
+        branch=str(event.branch),
+        round=body["round"],
+        start=body["span"][0],
+        end=body["span"][1],
+        ordinal=body["ordinal"],
+        byte_start=body["byte_start"],
+        byte_end=body["byte_end"],
+        closed_seq=body["closed_seq"],
+        held_seq=event.seq,
+        tool=body["tool"],
+        arguments_raw=body["arguments_raw"],
+        arguments_digest=body["arguments_digest"],
+        problem=body.get("problem"),
+        call_id=body.get("call_id"),
+        effect=EffectClass(body["effect"]),
+        effect_version=body["effect_version"],
+        footprint=Footprint.from_json(body["footprint"]),
+        reason=body.get("reason"),
+    )
+    return _with_intent(state, intent)
+
+
+def _released(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
+    return replace(
+        intent,
+        state=IntentState.RELEASED,
+        reason=None,
+        release=Release(body["release"]),
+        effect=EffectClass(body["effect"]),
+        effect_version=body["effect_version"],
+        idempotency_key=body.get("idempotency_key"),
+        stale=False,
+        retry_at=None,
+    )
+
+
+def _ended(to: IntentState) -> Callable[[Intent, Event, Mapping[str, Any]], Intent]:
+    def handle(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
+        return replace(intent, state=to, reason=body["reason"], stale=False, retry_at=None)
+
+    return handle
+
+
+def _call_id(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
+    return replace(intent, call_id=body["call_id"])
+
+
+def _stale(intent: Intent, _event: Event, _body: Mapping[str, Any]) -> Intent:
+    return replace(intent, stale=True, reason="stale")
+
+
+def _final(intent: Intent, event: Event, _body: Mapping[str, Any]) -> Intent:
+    return replace(intent, final=True, final_seq=event.seq, reason=None)
+
+
+def _started(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
+    return replace(
+        intent,
+        state=IntentState.DISPATCHED,
+        reason=None,
+        attempts=body["attempt"],
+        open_attempt=body["attempt"],
+        dispatch_seq=event.seq,
+        dispatched_at=event.at,
+        first_dispatched_at=intent.first_dispatched_at or event.at,
+        settled_seq=None,
+        answered_early=intent.release is Release.EARLY,
+        result_status=None,
+        result_content=None,
+    )
+
+
+def _answered(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
+    state = intent.state if intent.state is IntentState.VOIDED else IntentState.SETTLED
+    return replace(
+        intent,
+        state=state,
+        reason=intent.reason if state is IntentState.VOIDED else None,
+        open_attempt=None,
+        settled_seq=event.seq,
+        result_status=ResultStatus(body["status"]),
+        result_content=body.get("content"),
+    )
+
+
+def _settled(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
+    return _answered(intent, event, body) if body["attempt"] == intent.open_attempt else intent
+
+
+def _expired(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
+    if body["attempt"] != intent.open_attempt:
+        return intent
+    if intent.state is IntentState.VOIDED:
+        return replace(intent, open_attempt=None)
+    retry_at = body.get("retry_at")
+    return replace(
+        intent,
+        state=IntentState.HELD,
+        reason=body["because"],
+        open_attempt=None,
+        retry_at=None if retry_at is None else _moment(retry_at),
+    )
+
+
+def _in_doubt(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
+    if body["attempt"] != intent.open_attempt:
+        return intent
+    return replace(intent, state=IntentState.IN_DOUBT, reason=body["because"], open_attempt=None)
+
+
+def _resolved(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
+    return replace(_answered(intent, event, body), resolved=True)
+
+
+def _late(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
+    unresolved = intent.state is IntentState.IN_DOUBT and body["attempt"] == intent.attempts
+    return _answered(intent, event, body) if unresolved else intent
+
+
+def _moment(text: str) -> Any:
+    from datetime import datetime
+
+    return datetime.fromisoformat(text)
+
+
+def _of_intent(handle: Callable[[Intent, Event, Mapping[str, Any]], Intent]) -> Handler:
+    def apply(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
+        return _with_intent(state, handle(state.intents[body["intent_id"]], event, body))
+
+    return apply
+
+
+_HANDLERS: Mapping[EventType, Handler] = {
+    EventType.STREAM_OPENED: _opened,
+    EventType.STREAM_TAKEN_OVER: _taken_over,
+    EventType.DRAFTS_VOIDED: _drafts_voided,
+    EventType.TOKENS_DRAFTED: _drafted,
+    EventType.TOKENS_RULED: _ruled,
+    EventType.TOKENS_ACCEPTED: _accepted,
+    EventType.STREAM_FINISHED: _finished,
+    EventType.BLOCK_CLEARED: _block_decided(BlockState.CLEARED),
+    EventType.BLOCK_VOIDED: _block_decided(BlockState.VOIDED),
+    EventType.INTENT_HELD: _held,
+    EventType.INTENT_RELEASED: _of_intent(_released),
+    EventType.INTENT_REFUSED: _of_intent(_ended(IntentState.REFUSED)),
+    EventType.INTENT_VOIDED: _of_intent(_ended(IntentState.VOIDED)),
+    EventType.INTENT_CALL_ID: _of_intent(_call_id),
+    EventType.INTENT_STALE: _of_intent(_stale),
+    EventType.INTENT_FINAL: _of_intent(_final),
+    EventType.DISPATCH_STARTED: _of_intent(_started),
+    EventType.DISPATCH_SETTLED: _of_intent(_settled),
+    EventType.DISPATCH_EXPIRED: _of_intent(_expired),
+    EventType.DISPATCH_IN_DOUBT: _of_intent(_in_doubt),
+    EventType.DISPATCH_RESOLVED: _of_intent(_resolved),
+    EventType.DISPATCH_LATE: _of_intent(_late),
+}

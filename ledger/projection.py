@@ -1,0 +1,102 @@
+"""Projections: rows that dispatcher and auditors read, made from states alone, so that they can be dropped and rebuilt."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ledger.events import EFFECTS_STREAM
+from ledger.state import Branch, Intent, StreamState
+
+type Row = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionRows:
+    """Rows to write, keyed by the column names of ``ledger.schema``: the stream's, and the branches and intents that changed."""
+
+    stream: Row
+    branches: tuple[Row, ...]
+    intents: tuple[Row, ...]
+
+
+def rows(before: StreamState, after: StreamState) -> ProjectionRows:
+    """The rows that differ between two states of one stream; the stream's own row is always among them."""
+    return ProjectionRows(
+        stream=_stream_row(after),
+        branches=tuple(
+            _branch_row(after, branch)
+            for branch in after.branches.values()
+            if before.branches.get(branch.name) is not branch
+        ),
+        intents=tuple(
+            _intent_row(after, intent)
+            for intent in after.intents.values()
+            if before.intents.get(intent.intent_id) is not intent
+        ),
+    )
+
+
+def _key(state: StreamState) -> Row:
+    return {"tenant": state.tenant, "commit_key": state.commit_key}
+
+
+def _stream_row(state: StreamState) -> Row:
+    reserved = state.commit_key == EFFECTS_STREAM
+    return _key(state) | {
+        "seq": state.seq,
+        "writer_epoch": state.writer_epoch,
+        "format": None if reserved else state.format,
+        "source": None if reserved else state.source,
+        "binding": None if reserved else state.binding,
+        "finished": state.finished,
+        "parent": state.parent,
+        "labels": _json(state.labels),
+        "opened_at": state.opened_at,
+        "last_at": state.last_writer_at,
+    }
+
+
+def _branch_row(state: StreamState, branch: Branch) -> Row:
+    return _key(state) | {
+        "branch": branch.name,
+        "head": branch.head,
+        "drafted_end": branch.drafted_end,
+        "round": branch.round,
+    }
+
+
+def _intent_row(state: StreamState, intent: Intent) -> Row:
+    return _key(state) | {
+        "intent_id": intent.intent_id,
+        "branch": intent.branch,
+        "span_start": intent.start,
+        "span_end": intent.end,
+        "ordinal": intent.ordinal,
+        "round": intent.round,
+        "block": intent.block.value,
+        "tool": intent.tool,
+        "arguments_raw": intent.arguments_raw,
+        "arguments_digest": intent.arguments_digest,
+        "call_id": intent.call_id,
+        "effect": intent.effect.value,
+        "effect_version": intent.effect_version,
+        "state": intent.state.value,
+        "reason": intent.reason,
+        "release": None if intent.release is None else intent.release.value,
+        "final": intent.final,
+        "stale": intent.stale,
+        "attempts": intent.attempts,
+        "idempotency_key": intent.idempotency_key,
+        "held_seq": intent.held_seq,
+        "dispatch_seq": intent.dispatch_seq,
+        "settled_seq": intent.settled_seq,
+        "final_seq": intent.final_seq,
+        "retry_at": intent.retry_at,
+        "result_status": None if intent.result_status is None else intent.result_status.value,
+        "result_content": None if intent.result_status is None else _json(intent.result_content),
+    }
+
+
+def _json(value: object) -> str:
+    plain = dict(value) if isinstance(value, Mapping) else value
+    return json.dumps(plain, ensure_ascii=True, sort_keys=True, separators=(",", ":"))

@@ -1,0 +1,136 @@
+"""The state of one stream: what its events amount to. Values only; ``ledger.fold`` makes them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+
+from effects.classes import EffectClass
+from effects.footprint import Footprint
+from effects.intent import BlockState, IntentState, Release, ResultStatus, is_terminal
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token of a branch: ``round`` and ``seq`` are those of the event that brought it (design.md, "call block")."""
+
+    text: str
+    id: int | None
+    round: int
+    seq: int
+    drafter: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One token lane: accepted tokens by position, then drafts that nobody has ruled on."""
+
+    name: str
+    round: int = 0
+    accepted: tuple[Token, ...] = ()
+    pending: tuple[Token, ...] = ()
+
+    @property
+    def head(self) -> int:
+        """Number of accepted tokens."""
+        return len(self.accepted)
+
+    @property
+    def drafted_end(self) -> int:
+        """Head plus pending drafts."""
+        return len(self.accepted) + len(self.pending)
+
+    @property
+    def text(self) -> str:
+        """What the accepted tokens spell."""
+        return "".join(token.text for token in self.accepted)
+
+    def token(self, position: int) -> Token:
+        """The accepted or pending token at ``position``. IndexError beyond the drafted end."""
+        head = len(self.accepted)
+        return self.accepted[position] if position < head else self.pending[position - head]
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """One tool call asked for by one block, and how far it has come.
+
+    ``effect``: the higher of the classes at creation and at release. ``closed_seq``: seq of the event that brought the
+    block's last token. ``open_attempt``: the dispatch whose outcome is awaited. ``result_content`` is what came back,
+    as a JSON value. ``answered_early``: the answer held belongs to an early release.
+    """
+
+    intent_id: str
+    branch: str
+    round: int
+    start: int
+    end: int
+    ordinal: int
+    byte_start: int
+    byte_end: int
+    closed_seq: int
+    held_seq: int
+    tool: str | None
+    arguments_raw: str | None
+    arguments_digest: str | None
+    problem: str | None
+    effect: EffectClass
+    effect_version: int
+    footprint: Footprint
+    call_id: str | None = None
+    block: BlockState = BlockState.UNDECIDED
+    state: IntentState = IntentState.HELD
+    reason: str | None = None
+    release: Release | None = None
+    final: bool = False
+    stale: bool = False
+    attempts: int = 0
+    open_attempt: int | None = None
+    idempotency_key: str | None = None
+    dispatch_seq: int | None = None
+    dispatched_at: datetime | None = None
+    first_dispatched_at: datetime | None = None
+    settled_seq: int | None = None
+    answered_early: bool = False
+    final_seq: int | None = None
+    result_status: ResultStatus | None = None
+    result_content: object = None
+    resolved: bool = False
+    retry_at: datetime | None = None
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Its place in its branch: (start, ordinal)."""
+        return (self.start, self.ordinal)
+
+    @property
+    def terminal(self) -> bool:
+        """Final, voided, refused or denied."""
+        return is_terminal(self.state, final=self.final)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamState:
+    """What all events of one stream up to ``seq`` amount to. ``seq`` 0: the stream does not exist."""
+
+    tenant: str
+    commit_key: str
+    seq: int = 0
+    writer_epoch: int = 0
+    format: str = "hermes"
+    source: str = "posted"
+    binding: str = "single"
+    branches_mode: str = "agree"
+    threshold: float | None = None
+    parent: str | None = None
+    labels: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    finished: str | None = None
+    opened_at: datetime | None = None
+    last_writer_at: datetime | None = None
+    branches: Mapping[str, Branch] = field(default_factory=lambda: MappingProxyType({}))
+    intents: Mapping[str, Intent] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def exists(self) -> bool:
+        """Whether the stream was ever opened."""
+        return self.seq > 0
