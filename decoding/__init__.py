@@ -1,1 +1,4 @@
-"""Draft and verify: the call-block detector, acceptance rules, the loop and its drafters. torch only under ``models``."""
+"""Draft and verify: the call-block detector, acceptance rules, the loop and its drafters.
+
+torch is imported under ``models`` only.
+"""

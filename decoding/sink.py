@@ -29,11 +29,18 @@ class Ack(Protocol):
     """The promise of an answer to one submitted batch."""
 
     def result(self, timeout: float | None = None) -> int:
-        """Wait for the batch to be durable; the stream's seq after it. Raises ``decoding.errors.SinkError`` if refused."""
+        """Wait for the batch to be durable; the stream's seq after it.
+
+        Raises ``decoding.errors.SinkError`` if it was refused, ``TimeoutError`` if there is no answer within
+        ``timeout`` seconds (0: do not wait; None: for ever).
+        """
 
 
 class EventSink(Protocol):
-    """Takes token events in order. ``submit`` never waits for the ledger; a refused batch also refuses all later ones."""
+    """Takes token events in order.
+
+    ``submit`` never waits for the ledger; a refused batch also refuses all later ones.
+    """
 
     def open(self) -> Opened:
         """Open or take over the stream: earlier writers are fenced, undecided drafts are voided."""

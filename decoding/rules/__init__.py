@@ -1,0 +1,1 @@
+"""Acceptance rules: pure mathematics over scores, one module a rule."""
