@@ -1,4 +1,6 @@
-"""Effect classes: what a call may do to the world, and so how long it must wait (design.md, "Effect classes at the gate")."""
+"""Effect classes: what a call may do to the world, and so how long it must wait (design.md, "Effect classes
+at the gate").
+"""
 
 from enum import StrEnum
 
@@ -6,8 +8,8 @@ from enum import StrEnum
 class EffectClass(StrEnum):
     """READ_ONLY < IDEMPOTENT < WRITE: the higher the class, the more must be decided before the call may go.
 
-    Comparisons follow ``rank``; comparing with anything but an EffectClass raises TypeError, because the order of the
-    spellings is another one. Equality stays that of the spelling.
+    Comparisons follow ``rank``; comparing with anything but an EffectClass raises TypeError, because the
+    order of the spellings is another one. Equality stays that of the spelling.
     """
 
     READ_ONLY = "READ_ONLY"

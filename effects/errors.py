@@ -12,8 +12,8 @@
     ValueError
     └── JSONRefused                          its own codes, in effects.strict_json
 
-The first three are the errors of the spec's sketches: tool-call-side-effects.md, failover-acceptance-spike.md and
-heterogeneous-drafters.md.
+The first three are the errors of the spec's sketches: tool-call-side-effects.md,
+failover-acceptance-spike.md and heterogeneous-drafters.md.
 """
 
 from typing import ClassVar
@@ -32,7 +32,9 @@ class SpeculativeEffectViolation(EffectsError):  # noqa: N818 - the spec's name
 
 
 class SpeculativeRoutingError(EffectsError):
-    """A routing decision would act on an acceptance signal that cannot be attributed to a verified-consistent pair."""
+    """A routing decision would act on an acceptance signal that cannot be attributed to a
+    verified-consistent pair.
+    """
 
     code = "speculative_routing_error"
 
@@ -46,8 +48,8 @@ class SpeculativePrefixCollapseError(EffectsError):
 class EffectTableRefused(EffectsError):  # noqa: N818 - it names what happened to the table
     """An effect table is not taken. Nothing of it is in force.
 
-    ``path`` names the place in the document (``tools.cancel_order.rules[0].when``; empty for the document as a whole),
-    ``reason`` what is wrong there. ``more`` counts the other faults found.
+    ``path`` names the place in the document (``tools.cancel_order.rules[0].when``; empty for the document as
+    a whole), ``reason`` what is wrong there. ``more`` counts the other faults found.
     """
 
     code = "effect_table_refused"

@@ -1,8 +1,8 @@
-"""Footprints: the resource keys that a call reads and writes, made from its arguments (design.md, "Order, freshness,
-finality").
+"""Footprints: the resource keys that a call reads and writes, made from its arguments (design.md, "Order,
+freshness, finality").
 
-Keys are global names: two calls that share one conflict, whatever their upstreams. A footprint that is not declared
-overlaps everything of its upstream.
+Keys are global names: two calls that share one conflict, whatever their upstreams. A footprint that is not
+declared overlaps everything of its upstream.
 """
 
 import re
@@ -28,8 +28,8 @@ _SPELLING = re.compile(r"((?:[^\\*]|\\[\\*])*)(\*?)", re.DOTALL)
 class Key:
     """A resource key; with ``prefix`` it stands for every key whose text begins with ``text``.
 
-    Spelled (``str``, and in events) with ``\\`` before each ``\\`` and ``*`` of the text; a bare ``*`` at the end marks
-    a prefix. So ``order:*`` is every order and ``order:\\*`` the one order named ``*``.
+    Spelled (``str``, and in events) with ``\\`` before each ``\\`` and ``*`` of the text; a bare ``*`` at
+    the end marks a prefix. So ``order:*`` is every order and ``order:\\*`` the one order named ``*``.
     """
 
     text: str
@@ -41,7 +41,7 @@ class Key:
 
     @classmethod
     def parse(cls, spelling: str) -> Self:
-        """The key that ``spelling`` spells. Raises ``FootprintRefused`` if ``str`` of no key is spelled so."""
+        """The key spelled so. Raises ``FootprintRefused`` if ``spelling`` is ``str`` of no key."""
         found = _SPELLING.fullmatch(spelling)
         if found is None:
             raise FootprintRefused(f"{spelling!r} spells no key: a * is escaped, or stands at the end")
@@ -60,8 +60,8 @@ class Key:
 class Template:
     """How a tool's keys are spelled: ``order:{order_id}``, ``file:{path}/*``, ``order:*``.
 
-    ``{name}`` stands for the top-level argument ``name``; a ``*`` stands only at the end and makes the keys prefixes.
-    ``pieces``: literal texts and names in turn, a literal first and last.
+    ``{name}`` stands for the top-level argument ``name``; a ``*`` stands only at the end and makes the keys
+    prefixes. ``pieces``: literal texts and names in turn, a literal first and last.
     """
 
     source: str
@@ -70,7 +70,9 @@ class Template:
 
     @classmethod
     def parse(cls, source: str) -> Self:
-        """Read a template. Raises ValueError for an empty one, a brace that names no argument, a ``*`` elsewhere."""
+        """Read a template. Raises ValueError for an empty one, a brace that names no argument, a ``*``
+        elsewhere.
+        """
         if not source:
             raise ValueError("a key is not empty")
         prefix = source.endswith("*")
@@ -94,9 +96,10 @@ class Template:
     def fill(self, arguments: Mapping[str, object]) -> frozenset[Key] | None:
         """The keys for these arguments: one for each combination of the elements of list arguments.
 
-        None where the arguments do not fill the template: one is missing, null, an object, a list that is empty or
-        holds anything but strings, numbers and booleans, or together they make more than ``MAX_KEYS`` keys. Numbers
-        and booleans are spelled by canonical JSON; a ``*`` that comes from an argument is an ordinary character.
+        None where the arguments do not fill the template: one is missing, null, an object, a list that is
+        empty or holds anything but strings, numbers and booleans, or together they make more than
+        ``MAX_KEYS`` keys. Numbers and booleans are spelled by canonical JSON; a ``*`` that comes from an
+        argument is an ordinary character.
         """
         literals, names = self.pieces[::2], self.pieces[1::2]
         places = tuple(dict.fromkeys(names))
@@ -132,7 +135,9 @@ class Footprint:
         return (self.reads or frozenset()) | (self.writes or frozenset())
 
     def to_json(self) -> dict[str, list[str] | str | None]:
-        """``{"reads": [...] | null, "writes": [...] | null, "upstream": ... | null}``, keys spelled and sorted."""
+        """``{"reads": [...] | null, "writes": [...] | null, "upstream": ... | null}``, keys spelled and
+        sorted.
+        """
         return {"reads": _spelled(self.reads), "writes": _spelled(self.writes), "upstream": self.upstream}
 
     @classmethod
@@ -153,10 +158,12 @@ def footprint(
     upstream: str | None,
     arguments: Mapping[str, object] | None,
 ) -> Footprint:
-    """The footprint of a call of class ``effect`` on a tool with these templates (None: not given; ``()``: none).
+    """The footprint of a call of class ``effect`` on a tool with these templates (None: not given; ``()``:
+    none).
 
-    Undeclared if a READ_ONLY call's tool gives no ``reads``, any other's no ``writes``, if a template is not filled, or
-    if ``arguments`` is None (they could not be read). The list that the class does not need counts as empty when absent.
+    Undeclared if a READ_ONLY call's tool gives no ``reads``, any other's no ``writes``, if a template is not
+    filled, or if ``arguments`` is None (they could not be read). The list that the class does not need
+    counts as empty when absent.
     """
     is_read = effect is EffectClass.READ_ONLY
     return Footprint(
@@ -169,8 +176,8 @@ def footprint(
 def overlaps(one: Footprint, other: Footprint) -> bool:
     """Whether two calls may touch a common resource, read or written. Symmetric.
 
-    An unknown upstream overlaps everything; an undeclared footprint everything of the same upstream, what declares no
-    keys included. Otherwise the keys decide.
+    An unknown upstream overlaps everything; an undeclared footprint everything of the same upstream, what
+    declares no keys included. Otherwise the keys decide.
     """
     if one.upstream is None or other.upstream is None:
         return True
@@ -189,7 +196,10 @@ def _share_key(some: frozenset[Key], others: frozenset[Key]) -> bool:
     if not some.isdisjoint(others):
         return True
     return any(
-        key.prefix and key.meets(other) for mine, theirs in ((some, others), (others, some)) for key in mine for other in theirs
+        key.prefix and key.meets(other)
+        for mine, theirs in ((some, others), (others, some))
+        for key in mine
+        for other in theirs
     )
 
 

@@ -1,0 +1,149 @@
+"""The effect table: what each tool may do to the world, said by an operator (interface.md, "Tools
+(upstreams)").
+
+A table is a value. It is read from YAML, or from the document that the ledger keeps of it, and then answers
+one question: ``classify`` a call.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Self, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from effects.canonical import digest
+from effects.classes import EffectClass
+from effects.document import place, read_document
+from effects.errors import EffectTableRefused
+from effects.footprint import Footprint, footprint
+from effects.policy import Policy
+from effects.rules import Verdict, rule
+from effects.strict_json import JSONValue
+from effects.tool import DEFAULT_TIMEOUT, Probe, Tool
+from effects.upstream import Server, Upstream
+
+ToolName = Annotated[str, Field(pattern=r"^[^\s\x00-\x1f\x7f]{1,128}$")]
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """What the table says about one call.
+
+    ``known``: the table names the tool. ``because``: the reason for ``effect``, for a person. Times are
+    seconds.
+    """
+
+    tool: str
+    effect: EffectClass
+    known: bool
+    may_speculate: bool
+    footprint: Footprint
+    because: str
+    upstream: Upstream | None = None
+    timeout: float = DEFAULT_TIMEOUT
+    window: float | None = None
+    max_age: float | None = None
+    approval: str | None = None
+    probe: Probe | None = None
+
+
+class EffectTable(BaseModel):
+    """Tools by name, the servers that they may name, and the policy for all of them. Immutable."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tools: dict[ToolName, Tool]
+    servers: dict[ToolName, Server] = Field(default_factory=dict)
+    policy: Policy = Policy()
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a table from YAML. Raises ``EffectTableRefused``, which names the place of the first fault."""
+        return cls.from_document(read_document(text))
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, JSONValue]) -> Self:
+        """Read a table from its document. Raises ``EffectTableRefused``, which names the place of the first
+        fault.
+        """
+        try:
+            # Through JSON: pydantic's strict mode then knows lists from tuples and texts from numbers.
+            table = cls.model_validate_json(json.dumps(document), strict=True)
+        except ValidationError as error:
+            raise _refused(error) from None
+        table._refuse_dangling()
+        return table
+
+    def document(self) -> dict[str, JSONValue]:
+        """The table as a JSON object, defaults spelled out; tables that mean the same have the same
+        document.
+        """
+        return cast(dict[str, JSONValue], self.model_dump(mode="json", exclude_none=True))
+
+    @cached_property
+    def digest(self) -> str:
+        """``sha256:<hex>`` of the canonical document."""
+        return digest(self.document())
+
+    def classify(self, tool: str, arguments: Mapping[str, object] | None) -> Classification:
+        """Classify a call of ``tool`` with ``arguments`` (a JSON object; None: they could not be read).
+
+        A tool that is not in the table: WRITE, everything undeclared. Arguments that could not be read: the
+        highest class that the tool's calls can have. Never raises on account of the arguments.
+        """
+        entry = self.tools.get(tool)
+        if entry is None:
+            nothing = Footprint(None, None, None)
+            return Classification(tool, EffectClass.WRITE, False, False, nothing, "unknown tool")
+        ruled = rule(entry.effect, entry.rules, arguments)
+        return Classification(
+            tool=tool,
+            effect=ruled.effect,
+            known=True,
+            may_speculate=arguments is not None and entry.may_speculate(ruled.effect),
+            footprint=footprint(ruled.effect, entry.reads, entry.writes, entry.upstream.name, arguments),
+            because=_because(ruled.verdicts, readable=arguments is not None),
+            upstream=entry.upstream,
+            timeout=entry.timeout,
+            window=entry.window,
+            max_age=entry.max_age,
+            approval=entry.approval,
+            probe=entry.probe,
+        )
+
+    def _refuse_dangling(self) -> None:
+        for name, tool in self.tools.items():
+            path = place("tools", name)
+            alias = tool.upstream.mcp
+            if alias is not None and alias not in self.servers:
+                raise EffectTableRefused(f"{path}.upstream.mcp", f"servers has no {alias!r}")
+            if tool.probe is None:
+                continue
+            probed = self.tools.get(tool.probe.tool)
+            if probed is None or EffectClass.READ_ONLY not in probed.possible:
+                raise EffectTableRefused(
+                    f"{path}.probe.tool", f"{tool.probe.tool!r} is no READ_ONLY tool of the table"
+                )
+
+
+def _because(verdicts: tuple[Verdict, ...], *, readable: bool) -> str:
+    if not readable:
+        return "arguments could not be read: the highest class of the tool"
+    said = [
+        f"rules[{index}] {'matches' if verdict is Verdict.TRUE else 'cannot be decided'}"
+        for index, verdict in enumerate(verdicts)
+        if verdict in {Verdict.TRUE, Verdict.UNDECIDABLE}
+    ]
+    return "; ".join(said) or "pinned"
+
+
+def _refused(error: ValidationError) -> EffectTableRefused:
+    faults = error.errors(include_url=False, include_input=False)
+    path = ""
+    for step in faults[0]["loc"]:
+        # "[key]" is pydantic's own word for "the name, not the member".
+        path = path if step == "[key]" else place(path, step)
+    reason = "unknown field" if faults[0]["type"] == "extra_forbidden" else faults[0]["msg"]
+    return EffectTableRefused(path, reason.removeprefix("Value error, "), len(faults) - 1)

@@ -1,0 +1,72 @@
+"""Where a tool is called: an HTTP URL, or an MCP server that the table names (interface.md, "Tools
+(upstreams)").
+"""
+
+from typing import Annotated, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+_PORTS = {"http": 80, "https": 443}
+
+
+def origin(url: str) -> str:
+    """``scheme://host:port`` of an http or https URL, lower case, the port always given.
+
+    Raises ValueError if the URL has another scheme, no host, a user name, a fragment, blanks or a port out
+    of range.
+    """
+    if not url.isascii() or not url.isprintable() or " " in url:
+        raise ValueError("a URL is made of printable ASCII characters without blanks")
+    parts = urlsplit(url)
+    if parts.scheme not in _PORTS or not parts.hostname:
+        raise ValueError("a URL begins with http:// or https:// and names a host")
+    if "@" in parts.netloc or "#" in url:
+        raise ValueError("a URL here has neither a user name nor a fragment")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    # parts.port raises ValueError itself beyond 65535.
+    port = _PORTS[parts.scheme] if parts.port is None else parts.port
+    return f"{parts.scheme}://{host}:{port}"
+
+
+def _checked(url: str) -> str:
+    origin(url)
+    return url
+
+
+Url = Annotated[str, AfterValidator(_checked)]
+
+
+class Upstream(BaseModel):
+    """Either ``http``, the URL that takes the tool's POST, or ``mcp``, the alias of a server of the table."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    http: Url | None = None
+    mcp: str | None = Field(default=None, min_length=1)
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if (self.http is None) == (self.mcp is None):
+            raise ValueError("an upstream is either {http: URL} or {mcp: SERVER}")
+        return self
+
+    @property
+    def name(self) -> str:
+        """What calls of one upstream share: the origin of the URL, or ``mcp:<alias>``."""
+        return f"mcp:{self.mcp}" if self.http is None else origin(self.http)
+
+
+class Server(BaseModel):
+    """An MCP server: the ``command`` that starts it, or the ``url`` where it listens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    command: tuple[str, ...] | None = Field(default=None, min_length=1)
+    url: Url | None = None
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if (self.command is None) == (self.url is None):
+            raise ValueError("a server is either {command: [...]} or {url: URL}")
+        return self
