@@ -1,0 +1,226 @@
+"""Appending to a stream: read its state, decide, write everything in one transaction or nothing.
+
+Any process may append to any stream. The events' primary key is the check: whoever comes second reads again
+and decides again, so a decision is always taken on the state that it is written behind (design.md, "The
+ledger").
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from threading import Lock
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
+
+from ledger.cache import StateCache
+from ledger.change import (
+    Appended,
+    BatchReplay,
+    Change,
+    CloseLicence,
+    Licence,
+    SeizeLicence,
+    StoredBatch,
+)
+from ledger.draft import Draft, draft
+from ledger.errors import AppendContention, LedgerUnavailable, OutcomeUnknown
+from ledger.events import Event
+from ledger.faults import Conflict, ConnectionLost, meaning, unavailable
+from ledger.fold import fold, initial
+from ledger.payload import fresh_salt
+from ledger.read import read_batch, read_events
+from ledger.sharding import StreamName
+from ledger.state import StreamState
+from ledger.write import driver_connection, extend_lease, was_written, write
+
+__all__ = [
+    "Appended",
+    "BatchReplay",
+    "Change",
+    "CloseLicence",
+    "Ledger",
+    "Licence",
+    "SeizeLicence",
+    "StoredBatch",
+]
+
+TRIES = 50
+"""How often a change is decided before AppendContention."""
+
+_LOOK_UPS = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+"""Pauses in seconds before each try to find out what became of a COMMIT."""
+
+_LONGEST_PAUSE = 0.05
+_TURN = 0.05
+
+
+class Ledger:
+    """Streams of events and what follows from them. Safe for many threads.
+
+    ``engine``: from ``ledger.connect``. ``clock``: aware datetimes for people to read. ``salt``: at least 16
+    fresh random bytes a call. ``sleep`` and ``jitter`` (0 to 1) space out the tries of contending writers.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        clock: Callable[[], datetime],
+        salt: Callable[[], bytes] = fresh_salt,
+        sleep: Callable[[float], None] = time.sleep,
+        jitter: Callable[[], float] = random.random,
+        cached_streams: int = 1024,
+    ) -> None:
+        """See the class; ``cached_streams``: folded states to keep in memory."""
+        self._engine = engine
+        self._clock = clock
+        self._salt = salt
+        self._sleep = sleep
+        self._jitter = jitter
+        self._cache = StateCache(cached_streams)
+        self._turns = [Lock() for _ in range(64)]
+
+    def read(self, tenant: str, commit_key: str) -> StreamState:
+        """The state of a stream now; seq 0 where it does not exist. Raises LedgerUnavailable."""
+        return self._read(StreamName.of(tenant, commit_key))
+
+    def events(self, tenant: str, commit_key: str, after: int, limit: int) -> list[Event]:
+        """Up to ``limit`` events with a seq above ``after``, in order. Raises LedgerUnavailable."""
+        stream = StreamName.of(tenant, commit_key)
+        with self._single() as connection:
+            return read_events(connection, stream, after=after, limit=limit)
+
+    def batch(self, tenant: str, commit_key: str, batch_id: str) -> StoredBatch | None:
+        """A batch that was answered before. Raises LedgerUnavailable."""
+        with self._single() as connection:
+            return read_batch(connection, StreamName.of(tenant, commit_key), batch_id)
+
+    def renew(
+        self, tenant: str, commit_key: str, intent_id: str, attempt: int, epoch: int, lease_seconds: float
+    ) -> bool:
+        """Let a lease end in ``lease_seconds``; False if it is closed or seized. Raises LedgerUnavailable."""
+        stream = StreamName.of(tenant, commit_key)
+        with self._single() as connection:
+            return extend_lease(connection, stream, intent_id, attempt, epoch, lease_seconds)
+
+    def append(self, tenant: str, commit_key: str, decide: Callable[[StreamState], Change]) -> Appended:
+        """Write what ``decide`` makes of the stream's state; all of it or nothing.
+
+        ``decide`` is asked again whenever another writer was faster, so it must follow from the state alone;
+        what it raises goes to the caller and nothing is written. Returns when the change is durable, or at
+        once when it is empty. Raises LicenceRefused and LeaseLost where the database refuses a side row,
+        BatchIdTaken, UnwritableValue, AppendContention, LedgerUnavailable (nothing written), OutcomeUnknown
+        (nobody knows).
+        """
+        stream = StreamName.of(tenant, commit_key)
+        failed_at = -1
+        with self._turn(stream):
+            for tries in range(TRIES):
+                state = self._read(stream)
+                if state.seq == failed_at:
+                    # Nobody was faster, so what is remembered here is not what the database holds.
+                    self._cache.drop(stream)
+                    state = self._read(stream)
+                change = decide(state)
+                if not change.events and not change.side:
+                    return Appended(state, ())
+                ready = draft(stream, state, change, at=self._clock(), salt=self._salt)
+                try:
+                    self._commit(ready)
+                except Conflict:
+                    failed_at = state.seq
+                    self._sleep(self._jitter() * min(0.001 * 2**tries, _LONGEST_PAUSE))
+                else:
+                    self._cache.put(stream, ready.after)
+                    return Appended(ready.after, ready.events)
+        raise AppendContention(f"{TRIES} tries to append to {commit_key!r}, and others were faster each time")
+
+    def _read(self, stream: StreamName) -> StreamState:
+        state = self._cache.get(stream) or initial(stream.tenant, stream.commit_key)
+        with self._single() as connection:
+            fresh = read_events(connection, stream, after=state.seq)
+        for event in fresh:
+            state = fold(state, event)
+        if fresh:
+            self._cache.put(stream, state)
+        return state
+
+    def _commit(self, ready: Draft) -> None:
+        try:
+            with self._connection() as connection:
+                write(connection, ready)
+                self._end(connection, ready)
+        except ConnectionLost as error:
+            raise LedgerUnavailable(str(error)) from error
+
+    def _end(self, connection: Connection, ready: Draft) -> None:
+        driver = driver_connection(connection)
+        try:
+            connection.commit()
+        except DBAPIError as error:
+            if not driver.closed:
+                raise
+            if not self._settle(ready, error):
+                raise Conflict("the connection was lost at COMMIT, and nothing was written") from error
+
+    def _settle(self, ready: Draft, cause: DBAPIError) -> bool:
+        """Whether a COMMIT whose answer was lost took place."""
+        if not ready.records:
+            raise OutcomeUnknown(
+                "the connection was lost at COMMIT, and no event says whether it happened"
+            ) from cause
+        for pause in _LOOK_UPS:
+            self._sleep(pause)
+            try:
+                with self._connection() as connection:
+                    return was_written(connection, ready.stream, ready.records[0])
+            except (ConnectionLost, Conflict):
+                continue
+        raise OutcomeUnknown(
+            "the connection was lost at COMMIT, and the database does not answer since"
+        ) from cause
+
+    @contextmanager
+    def _connection(self) -> Iterator[Connection]:
+        """A connection for one transaction; what the database raises comes out with its meaning."""
+        driver = None
+        try:
+            with self._engine.connect() as connection:
+                driver = driver_connection(connection)
+                try:
+                    yield connection
+                except BaseException:
+                    if driver.closed and not connection.invalidated:
+                        connection.invalidate()
+                    raise
+        except Exception as error:
+            found = meaning(error, closed=driver is not None and driver.closed)
+            if found is error:
+                raise
+            raise found from error
+
+    @contextmanager
+    def _single(self) -> Iterator[Connection]:
+        """A connection on which each statement is a transaction of its own."""
+        try:
+            with self._engine.connect() as connection:
+                yield connection.execution_options(isolation_level="AUTOCOMMIT")
+        except DBAPIError as error:
+            found = unavailable(error)
+            if found is error:
+                raise
+            raise found from error
+
+    @contextmanager
+    def _turn(self, stream: StreamName) -> Iterator[None]:
+        """Threads of one process take turns on a stream: fewer conflicts. They wait for a bounded time."""
+        lock = self._turns[hash(stream) % len(self._turns)]
+        mine = lock.acquire(timeout=_TURN)
+        try:
+            yield
+        finally:
+            if mine:
+                lock.release()

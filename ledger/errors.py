@@ -1,0 +1,134 @@
+"""What can go wrong in the ledger. ``code`` is stable and stands for the class outside of Python.
+
+LedgerError                     ledger_error
+├── BadDatabaseUrl              bad_database_url
+├── UnsafeLogin                 unsafe_database_login
+├── MissingPrivileges           missing_database_privileges
+├── SchemaOutdated              schema_outdated
+├── LedgerUnavailable           ledger_unavailable
+├── BrokenHistory               broken_history
+├── UnwritableValue             unwritable_value
+├── AppendContention            append_contention
+├── OutcomeUnknown              commit_outcome_unknown
+├── BatchIdTaken                batch_id_taken
+├── LeaseLost                   lease_lost
+└── LicenceRefused              speculative_effect_violation
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+
+class LedgerError(Exception):
+    """The ledger could not do what was asked; nothing of it was written unless the class says otherwise."""
+
+    code: ClassVar[str] = "ledger_error"
+
+
+class BadDatabaseUrl(LedgerError):
+    """The database URL cannot be read, or names another database than PostgreSQL through psycopg."""
+
+    code = "bad_database_url"
+
+
+class UnsafeLogin(LedgerError):
+    """The login could change what is recorded, so a service must not run under it."""
+
+    code = "unsafe_database_login"
+
+    def __init__(self, login: str, reasons: Sequence[str]) -> None:
+        """``reasons``: each power that a service's login must not have."""
+        super().__init__(
+            f"database login {login!r} {', '.join(reasons)}; services need a login that has "
+            "nothing but membership of commitgate_service"
+        )
+        self.login = login
+        self.reasons = tuple(reasons)
+
+
+class MissingPrivileges(LedgerError):
+    """The login cannot read and append events: it is not a member of commitgate_service."""
+
+    code = "missing_database_privileges"
+
+
+class SchemaOutdated(LedgerError):
+    """The newest migration is not applied to this database."""
+
+    code = "schema_outdated"
+
+    def __init__(self, current: str | None, head: str) -> None:
+        """``current``: revision of the database, None where it has none; ``head``: the one that is needed."""
+        super().__init__(
+            f"the database schema is at {current or 'no revision'}, {head} is needed: "
+            "run `commitgate db upgrade`"
+        )
+        self.current = current
+        self.head = head
+
+
+class LedgerUnavailable(LedgerError):
+    """The database does not answer, or the connection broke before COMMIT. Nothing is written; try again."""
+
+    code = "ledger_unavailable"
+
+
+class BrokenHistory(LedgerError):
+    """The events of a stream do not follow one another: one is missing, or was given twice."""
+
+    code = "broken_history"
+
+    def __init__(self, commit_key: str, *, expected: int, found: int) -> None:
+        """``expected``: seq that had to come next; ``found``: the one that came."""
+        super().__init__(f"stream {commit_key!r}: event {expected} has to come next, found {found}")
+        self.commit_key = commit_key
+        self.expected = expected
+        self.found = found
+
+
+class UnwritableValue(LedgerError):
+    """A value has no canonical JSON (RFC 8785), or holds what a text column cannot (NUL)."""
+
+    code = "unwritable_value"
+
+
+class AppendContention(LedgerError):
+    """Other writers of the stream were faster, too many times in a row."""
+
+    code = "append_contention"
+
+
+class OutcomeUnknown(LedgerError):
+    """The connection was lost at COMMIT and could not be asked about since: written or not, nobody knows."""
+
+    code = "commit_outcome_unknown"
+
+
+class BatchIdTaken(LedgerError):
+    """A batch of this name is recorded already: answer from it (``Ledger.batch``)."""
+
+    code = "batch_id_taken"
+
+
+class LeaseLost(LedgerError):
+    """The lease is no longer held under this epoch: somebody else decided what becomes of the dispatch."""
+
+    code = "lease_lost"
+
+    def __init__(self, intent_id: str, attempt: int, epoch: int) -> None:
+        """``epoch``: the one that was expected to hold."""
+        super().__init__(f"lease of {intent_id} attempt {attempt} is not held under epoch {epoch}")
+        self.intent_id = intent_id
+        self.attempt = attempt
+        self.epoch = epoch
+
+
+class LicenceRefused(LedgerError):
+    """The database refused a dispatch that contradicts the rule; ``constraint`` names what it contradicts."""
+
+    code = "speculative_effect_violation"
+
+    def __init__(self, message: str, constraint: str) -> None:
+        """``constraint``: name of the constraint, or of the check of the licence trigger, that refused."""
+        super().__init__(message)
+        self.constraint = constraint

@@ -1,0 +1,3 @@
+-- A granted licence changes only in the ways that its life allows.
+create trigger dispatches_change_checked before update on ledger.dispatches
+    for each row execute function ledger.check_licence_change();

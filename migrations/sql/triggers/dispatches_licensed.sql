@@ -1,0 +1,3 @@
+-- No dispatch without the events that license it.
+create trigger dispatches_licensed before insert on ledger.dispatches
+    for each row execute function ledger.check_licence();
