@@ -50,20 +50,24 @@ def earlier_terminal(call: CallView, others: Iterable[CallView], *, strict_write
     return not any(_must_wait(call, other, strict_writes=strict_writes) for other in others)
 
 
-def is_fresh(read: CallView, others: Iterable[CallView]) -> bool:
-    """Whether the answer of ``read`` saw every settled conflicting non-read: earlier in its branch, or of another branch.
+def overtaken_by(read: CallView, others: Iterable[CallView]) -> int | None:
+    """The latest settling that the answer of ``read`` did not see: None if the answer is fresh (rule 2).
 
-    It did if its dispatch seq is later than the settling (rule 2). False if the read was never dispatched.
+    It must have seen every settled conflicting non-read earlier in its branch or of another branch: its dispatch seq is
+    later than their settling. ValueError if the read was never dispatched.
     """
     if read.dispatched_seq is None:
-        return False
-    return all(
-        other.settled_seq is None or read.dispatched_seq > other.settled_seq
+        raise ValueError("a read without a dispatch has no answer to judge")
+    missed = [
+        other.settled_seq
         for other in others
-        if other.effect is not EffectClass.READ_ONLY
+        if other.settled_seq is not None
+        and other.settled_seq > read.dispatched_seq
+        and other.effect is not EffectClass.READ_ONLY
         and (precedes(other, read) or other.branch != read.branch)
         and conflict(read, other)
-    )
+    ]
+    return max(missed, default=None)
 
 
 def _must_wait(call: CallView, other: CallView, *, strict_writes: bool) -> bool:

@@ -6,6 +6,7 @@ only says what follows from it.
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -17,7 +18,7 @@ from ledger.errors import BrokenHistory
 from ledger.events import Event, EventType
 from ledger.state import Branch, Intent, StreamState
 
-type Handler = Callable[[StreamState, Event, Mapping[str, Any]], StreamState]
+Handler = Callable[[StreamState, Event, Mapping[str, Any]], StreamState]
 
 
 def initial(tenant: str, commit_key: str) -> StreamState:
@@ -216,7 +217,7 @@ def _expired(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
         state=IntentState.HELD,
         reason=body["because"],
         open_attempt=None,
-        retry_at=None if retry_at is None else _moment(retry_at),
+        retry_at=None if retry_at is None else datetime.fromisoformat(retry_at),
     )
 
 
@@ -233,12 +234,6 @@ def _resolved(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
 def _late(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
     unresolved = intent.state is IntentState.IN_DOUBT and body["attempt"] == intent.attempts
     return _answered(intent, event, body) if unresolved else intent
-
-
-def _moment(text: str) -> Any:
-    from datetime import datetime
-
-    return datetime.fromisoformat(text)
 
 
 def _of_intent(handle: Callable[[Intent, Event, Mapping[str, Any]], Intent]) -> Handler:

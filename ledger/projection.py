@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ledger.events import EFFECTS_STREAM
 from ledger.state import Branch, Intent, StreamState
 
-type Row = dict[str, object]
+Row = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)

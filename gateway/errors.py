@@ -1,0 +1,269 @@
+"""The errors that a caller of the gateway can meet, each with a stable ``code`` and its HTTP status.
+
+GatewayError
+├── BadInput (422)
+│   ├── InvalidRequest, InvalidText, UnknownBranch, NotSupported, InvalidEffects
+│   └── DivergesFromTokens
+├── TooLarge (413)
+├── Unauthorised (401), Forbidden (403)
+├── NotFound (404)
+│   └── UnknownCommitKey, UnknownIntent
+├── Conflict (409)
+│   ├── StaleWriter, WrongRound, WrongStart, WrongEnd, DraftsPending, StreamFinished
+│   ├── SpanNotDrafted, SpanOverlap, SpanOrder
+│   ├── BatchIdReused, ExistsWithDifferent, NotInDoubt
+│   └── Contention
+├── PreconditionFailed (412)
+└── Unavailable (503)
+"""
+
+from typing import ClassVar
+
+
+class GatewayError(Exception):
+    """Base of all. ``detail`` says what happened this time; ``extra`` are members of the problem document."""
+
+    code: ClassVar[str] = "gateway_error"
+    status: ClassVar[int] = 500
+    title: ClassVar[str] = "The gateway could not do it"
+
+    def __init__(self, detail: str, **extra: object) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.extra = extra
+
+    @property
+    def stable_code(self) -> str:
+        """The code that programs may rely on."""
+        return self.code
+
+
+class BadInput(GatewayError):
+    """What was sent cannot be understood or is not allowed."""
+
+    code = "bad_input"
+    status = 422
+    title = "Bad input"
+
+
+class InvalidRequest(BadInput):
+    """The body or a parameter has the wrong shape."""
+
+    code = "invalid_request"
+    title = "The request has the wrong shape"
+
+
+class InvalidText(BadInput):
+    """A string holds NUL or a lone surrogate, or the body is not UTF-8."""
+
+    code = "invalid_text"
+    title = "The request holds text that cannot be kept"
+
+
+class UnknownBranch(BadInput):
+    """The stream has no such branch."""
+
+    code = "unknown_branch"
+    title = "The stream has no such branch"
+
+
+class NotSupported(BadInput):
+    """A part of the interface that is not built yet; refused, never ignored."""
+
+    code = "not_supported"
+    title = "Not supported yet"
+
+
+class InvalidEffects(BadInput):
+    """The effect table was refused; ``path`` names the place."""
+
+    code = "invalid_effects"
+    title = "The effect table is not valid"
+
+
+class DivergesFromTokens(BadInput):
+    """What was posted is not what the tokens spell; ``field`` names the first field that differs."""
+
+    code = "diverges_from_tokens"
+    title = "The intent is not what the tokens spell"
+
+    def __init__(self, field: str, detail: str) -> None:
+        super().__init__(detail, field=field)
+
+
+class TooLarge(GatewayError):
+    """The body is larger than the gateway takes."""
+
+    code = "body_too_large"
+    status = 413
+    title = "The body is too large"
+
+
+class Unauthorised(GatewayError):
+    """No key, or one that is not known."""
+
+    code = "unauthorised"
+    status = 401
+    title = "A key is needed"
+
+
+class Forbidden(GatewayError):
+    """The caller may not do this."""
+
+    code = "forbidden"
+    status = 403
+    title = "Not allowed"
+
+
+class NotFound(GatewayError):
+    """There is no such thing in this tenant."""
+
+    code = "not_found"
+    status = 404
+    title = "Not found"
+
+
+class UnknownCommitKey(NotFound):
+    """No stream was opened under this commit key."""
+
+    code = "unknown_commit_key"
+    title = "No such commit key"
+
+    def __init__(self, commit_key: str) -> None:
+        super().__init__(f"no stream was opened under commit key {commit_key!r}")
+
+
+class UnknownIntent(NotFound):
+    """The stream has no such intent."""
+
+    code = "unknown_intent"
+    title = "No such intent"
+
+    def __init__(self, intent_id: str) -> None:
+        super().__init__(f"the stream has no intent {intent_id!r}")
+
+
+class Conflict(GatewayError):
+    """The stream does not stand where the request supposes."""
+
+    code = "conflict"
+    status = 409
+    title = "Conflict"
+
+
+class StaleWriter(Conflict):
+    """Another writer has taken the stream over."""
+
+    code = "stale_writer"
+    title = "Another writer has taken over"
+
+
+class WrongRound(Conflict):
+    """The event or span belongs to another round."""
+
+    code = "wrong_round"
+    title = "Wrong round"
+
+
+class WrongStart(Conflict):
+    """Drafts must start at the drafted end, rulings at head."""
+
+    code = "wrong_start"
+    title = "Wrong start"
+
+
+class WrongEnd(Conflict):
+    """A ruling must end within what is drafted."""
+
+    code = "wrong_end"
+    title = "Wrong end"
+
+
+class DraftsPending(Conflict):
+    """Tokens cannot be accepted over drafts that nobody has ruled on."""
+
+    code = "drafts_pending"
+    title = "Drafts are pending"
+
+
+class StreamFinished(Conflict):
+    """The stream is over."""
+
+    code = "stream_finished"
+    title = "The stream is finished"
+
+
+class SpanNotDrafted(Conflict):
+    """The span reaches beyond what is drafted; worth trying again."""
+
+    code = "span_not_drafted"
+    title = "The span is not drafted yet"
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail, retryable=True)
+
+
+class SpanOverlap(Conflict):
+    """The span overlaps a living intent's without being equal to it."""
+
+    code = "span_overlap"
+    title = "The span overlaps another intent"
+
+
+class SpanOrder(Conflict):
+    """A living intent stands later in the branch already."""
+
+    code = "span_order"
+    title = "A later intent exists already"
+
+
+class BatchIdReused(Conflict):
+    """The batch id was used with another body."""
+
+    code = "batch_id_reused"
+    title = "The batch id was used before"
+
+
+class ExistsWithDifferent(Conflict):
+    """The thing exists and differs in ``field``."""
+
+    title = "It exists with another value"
+
+    def __init__(self, field: str, detail: str) -> None:
+        super().__init__(detail, field=field)
+        self.field = field
+
+    @property
+    def stable_code(self) -> str:
+        """``exists_with_different_<field>``."""
+        return f"exists_with_different_{self.field}"
+
+
+class NotInDoubt(Conflict):
+    """Only an intent in doubt can be resolved, and only once."""
+
+    code = "not_in_doubt"
+    title = "The intent is not in doubt"
+
+
+class Contention(Conflict):
+    """Too many writers at once on one stream; worth trying again."""
+
+    code = "contention"
+    title = "Too much contention on the stream"
+
+
+class PreconditionFailed(GatewayError):
+    """``If-Match`` names another version."""
+
+    code = "precondition_failed"
+    status = 412
+    title = "The version has changed"
+
+
+class Unavailable(GatewayError):
+    """The database cannot be reached now."""
+
+    code = "unavailable"
+    status = 503
+    title = "The ledger cannot be reached"

@@ -1,0 +1,1 @@
+"""What callers ask of the gateway, each call under a principal: streams, intents, effect tables, doubts."""

@@ -1,0 +1,83 @@
+"""Doubts: dispatches that may or may not have happened, and the word of a person that settles them."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from ledger.work import intents_in_doubt
+
+from gateway.errors import InvalidRequest, UnknownCommitKey, UnknownIntent
+from gateway.principal import Principal, Role
+from gateway.service.streams import Wake
+from gateway.service.tables import EffectTables
+from gateway.service.views import View, intent_view, reasons_under
+from gateway.turn.dispatching import resolve
+from gateway.turn.unfolding import Unfolding
+from ledger.append import Change, Ledger
+from ledger.state import StreamState
+
+
+class Doubts:
+    """The open doubts of all tenants."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        tables: EffectTables,
+        clock: Callable[[], datetime],
+        wake: Wake = lambda: None,
+    ) -> None:
+        self._ledger = ledger
+        self._tables = tables
+        self._clock = clock
+        self._wake = wake
+
+    def list(self, principal: Principal) -> list[View]:
+        """Every intent in doubt, oldest commit key first."""
+        principal.require(Role.OPERATOR, Role.AUDITOR)
+        force = self._tables.current(principal.tenant)
+        views = []
+        for place in intents_in_doubt(self._ledger, principal.tenant):
+            state = self._ledger.read(principal.tenant, place.commit_key)
+            reasons = reasons_under(Unfolding(state, self._clock()), force)
+            views.append(intent_view(state, state.intents[place.intent_id], reasons, provisional=True))
+        return views
+
+    def resolve(
+        self,
+        principal: Principal,
+        commit_key: str,
+        intent_id: str,
+        *,
+        happened: bool,
+        reason: str,
+        evidence: object = None,
+    ) -> View:
+        """Settle a doubt. Raises ``NotInDoubt``, ``UnknownIntent``, ``UnknownCommitKey``, ``InvalidRequest`` (no reason)."""
+        principal.require(Role.OPERATOR)
+        if not reason.strip():
+            raise InvalidRequest("a resolution needs a reason")
+
+        def decide(state: StreamState) -> Change:
+            if not state.exists:
+                raise UnknownCommitKey(commit_key)
+            intent = state.intents.get(intent_id)
+            if intent is None:
+                raise UnknownIntent(intent_id)
+            force = self._tables.current(principal.tenant)
+            unfolding = Unfolding(state, self._clock())
+            resolve(
+                unfolding,
+                force,
+                intent,
+                happened=happened,
+                reason=reason,
+                by=principal.name,
+                evidence=evidence,
+            )
+            return Change(unfolding.events)
+
+        state = self._ledger.append(principal.tenant, commit_key, decide).state
+        self._wake()
+        force = self._tables.current(principal.tenant)
+        reasons = reasons_under(Unfolding(state, self._clock()), force)
+        return intent_view(state, state.intents[intent_id], reasons, provisional=True)

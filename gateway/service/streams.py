@@ -1,0 +1,170 @@
+"""Streams: opening them, writing token events, reading what they have become."""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import uuid_utils
+
+from gateway.errors import BatchIdReused, Conflict, UnknownCommitKey
+from gateway.principal import Principal, Role
+from gateway.service.tables import EffectTables
+from gateway.service.views import (
+    View,
+    branches_view,
+    intent_view,
+    reasons_under,
+    stream_view,
+)
+from gateway.turn.advance import advance
+from gateway.turn.opening import StreamTerms, open_stream
+from gateway.turn.scanner import BlockScanner
+from gateway.turn.tokens import TokenEvent, write_tokens
+from gateway.turn.unfolding import Unfolding
+from ledger.append import BatchReplay, Change, Ledger
+from ledger.errors import BatchIdTaken
+from ledger.events import Event
+from ledger.state import StreamState
+
+Wake = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenBatch:
+    """The answer to a batch: its JSON text, and whether it is the replay of an earlier one."""
+
+    body: str
+    replayed: bool
+
+
+class Streams:
+    """The streams of all tenants. ``wake`` tells a dispatcher in this process that there may be work."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        tables: EffectTables,
+        scanner: BlockScanner,
+        clock: Callable[[], datetime],
+        wake: Wake = lambda: None,
+    ) -> None:
+        self._ledger = ledger
+        self._tables = tables
+        self._scanner = scanner
+        self._clock = clock
+        self._wake = wake
+
+    def open(self, principal: Principal, commit_key: str | None, terms: StreamTerms) -> tuple[View, bool]:
+        """Open a stream or take it over: (where it stands, whether it is new). Raises ``ExistsWithDifferent``."""
+        principal.require(Role.RUNTIME, Role.DECODER)
+        key = commit_key or str(uuid_utils.uuid7())
+        created = False
+
+        def decide(state: StreamState) -> Change:
+            nonlocal created
+            unfolding = Unfolding(state, self._clock())
+            created = open_stream(unfolding, terms)
+            advance(unfolding, self._tables.current(principal.tenant))
+            return Change(unfolding.events)
+
+        state = self._ledger.append(principal.tenant, key, decide).state
+        self._wake()
+        view: View = {
+            "commit_key": key,
+            "writer_epoch": state.writer_epoch,
+            "seq": state.seq,
+            "branches": branches_view(state),
+        }
+        return view, created
+
+    def show(self, principal: Principal, commit_key: str, *, with_ids: bool = False) -> View:
+        """The whole stream. Raises ``UnknownCommitKey``."""
+        principal.require(Role.RUNTIME, Role.DECODER, Role.AUDITOR, Role.OPERATOR)
+        state = self.state(principal, commit_key)
+        reasons = reasons_under(Unfolding(state, self._clock()), self._tables.current(principal.tenant))
+        return stream_view(state, reasons, with_ids=with_ids)
+
+    def state(self, principal: Principal, commit_key: str) -> StreamState:
+        """The folded state. Raises ``UnknownCommitKey``."""
+        state = self._ledger.read(principal.tenant, commit_key)
+        if not state.exists:
+            raise UnknownCommitKey(commit_key)
+        return state
+
+    def events(
+        self, principal: Principal, commit_key: str, *, after: int, limit: int
+    ) -> tuple[list[Event], int]:
+        """Events with seq beyond ``after``, at most ``limit``, and the stream's seq. Raises ``UnknownCommitKey``."""
+        principal.require(Role.RUNTIME, Role.DECODER, Role.AUDITOR)
+        state = self.state(principal, commit_key)
+        return self._ledger.events(principal.tenant, commit_key, after=after, limit=limit), state.seq
+
+    def write(
+        self,
+        principal: Principal,
+        commit_key: str,
+        writer_epoch: int,
+        events: Sequence[TokenEvent],
+        *,
+        batch_id: str | None = None,
+        raw_body: bytes = b"",
+    ) -> WrittenBatch:
+        """Append a batch of token events and all that follows from it, or nothing.
+
+        The same ``batch_id`` with the same raw body is answered from what was written; raises ``BatchIdReused`` if the
+        body differs. Raises what ``gateway.turn.tokens.write_tokens`` raises, and ``UnknownCommitKey``.
+        """
+        principal.require(Role.DECODER)
+        digest = hashlib.sha256(raw_body).digest()
+        replay = self._replay(principal, commit_key, batch_id, digest)
+        if replay is not None:
+            return replay
+        body = ""
+
+        def decide(state: StreamState) -> Change:
+            nonlocal body
+            if not state.exists:
+                raise UnknownCommitKey(commit_key)
+            force = self._tables.current(principal.tenant)
+            unfolding = Unfolding(state, self._clock())
+            write_tokens(unfolding, writer_epoch, events, self._scanner, force)
+            advance(unfolding, force)
+            reasons = reasons_under(unfolding, force)
+            body = json.dumps(
+                {
+                    "seq": unfolding.state.seq,
+                    "branches": branches_view(unfolding.state),
+                    "intents": [
+                        intent_view(unfolding.state, intent, reasons) for intent in unfolding.changed_intents
+                    ],
+                }
+            )
+            side = (
+                ()
+                if batch_id is None
+                else (BatchReplay(batch_id=batch_id, body_digest=digest, response=body),)
+            )
+            return Change(unfolding.events, side)
+
+        try:
+            self._ledger.append(principal.tenant, commit_key, decide)
+        except (BatchIdTaken, Conflict):
+            # A twin of this request may have been faster: what it wrote answers for both.
+            replay = self._replay(principal, commit_key, batch_id, digest)
+            if replay is None:
+                raise
+            return replay
+        self._wake()
+        return WrittenBatch(body, replayed=False)
+
+    def _replay(
+        self, principal: Principal, commit_key: str, batch_id: str | None, digest: bytes
+    ) -> WrittenBatch | None:
+        stored = None if batch_id is None else self._ledger.batch(principal.tenant, commit_key, batch_id)
+        if stored is None:
+            return None
+        if stored.body_digest != digest:
+            raise BatchIdReused(f"batch id {batch_id!r} was used with another body")
+        return WrittenBatch(stored.response, replayed=True)

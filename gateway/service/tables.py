@@ -1,0 +1,94 @@
+"""Effect tables: versions in the ledger's reserved stream, the newest in force."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from threading import Lock
+from typing import cast
+
+from effects.errors import EffectTableRefused
+from effects.strict_json import JSONValue
+from effects.table import EffectTable
+from gateway.errors import InvalidEffects, NotSupported, PreconditionFailed
+from gateway.principal import Principal, Role
+from gateway.turn.tables import TableInForce
+from gateway.turn.unfolding import Unfolding
+from ledger.append import Change, Ledger
+from ledger.events import EFFECTS_STREAM, Event, EventType
+from ledger.state import StreamState
+
+EMPTY = EffectTable.parse("tools: {}")
+
+
+class EffectTables:
+    """The effect tables of all tenants. Safe to share among threads."""
+
+    def __init__(self, ledger: Ledger, clock: Callable[[], datetime]) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._parsed: dict[str, TableInForce] = {}
+        self._lock = Lock()
+
+    def current(self, tenant: str) -> TableInForce:
+        """The version in force now; version 0, which knows no tool, if none was ever applied."""
+        version = self._ledger.read(tenant, EFFECTS_STREAM).seq
+        with self._lock:
+            known = self._parsed.get(tenant)
+        if known is not None and known.version == version:
+            return known
+        event = self._last(tenant, version)
+        force = TableInForce(0, EMPTY) if event is None else _in_force(event)
+        with self._lock:
+            self._parsed[tenant] = force
+        return force
+
+    def apply(self, principal: Principal, text: str, *, expected_version: int | None = None) -> TableInForce:
+        """Put a table in force. Raises ``InvalidEffects``, ``NotSupported`` for parts that are not built yet, and
+        ``PreconditionFailed`` if the version in force is not the expected one. An equal table changes nothing."""
+        principal.require(Role.OPERATOR)
+        try:
+            table = EffectTable.parse(text)
+        except EffectTableRefused as error:
+            raise InvalidEffects(str(error), path=error.path) from error
+        _check_supported(table)
+
+        def decide(state: StreamState) -> Change:
+            if expected_version is not None and expected_version != state.seq:
+                raise PreconditionFailed(f"version {state.seq} is in force", version=state.seq)
+            if self.current(principal.tenant).table.digest == table.digest and state.seq:
+                return Change(())
+            unfolding = Unfolding(state, self._clock())
+            document = table.document()
+            body = {"version": state.seq + 1, "digest": table.digest, "table": document, "by": principal.name}
+            unfolding.emit(EventType.EFFECTS_CHANGED, body)
+            return Change(unfolding.events)
+
+        self._ledger.append(principal.tenant, EFFECTS_STREAM, decide)
+        return self.current(principal.tenant)
+
+    def history(self, principal: Principal) -> list[Event]:
+        """Every version that was ever in force, oldest first."""
+        principal.require(Role.OPERATOR, Role.AUDITOR)
+        return self._ledger.events(principal.tenant, EFFECTS_STREAM, after=0, limit=10_000)
+
+    def _last(self, tenant: str, version: int) -> Event | None:
+        events = self._ledger.events(tenant, EFFECTS_STREAM, after=version - 1, limit=1) if version else []
+        return events[0] if events else None
+
+
+def _in_force(event: Event) -> TableInForce:
+    return TableInForce(
+        event.seq, EffectTable.from_document(cast("Mapping[str, JSONValue]", event.payload["table"]))
+    )
+
+
+def _check_supported(table: EffectTable) -> None:
+    for name, tool in table.tools.items():
+        for part in ("approval", "probe"):
+            if getattr(tool, part) is not None:
+                raise NotSupported(f"tools.{name}.{part} is not supported yet", path=f"tools.{name}.{part}")
+        if tool.upstream is not None and tool.upstream.http is None:
+            raise NotSupported(
+                f"tools.{name}.upstream: only http is supported yet", path=f"tools.{name}.upstream"
+            )
+    if table.servers:
+        raise NotSupported("servers are not supported yet", path="servers")

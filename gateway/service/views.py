@@ -1,0 +1,100 @@
+"""States as callers see them (interface.md: the answers of ``/streams`` and ``/intents``)."""
+
+from collections.abc import Callable, Iterable
+
+from effects.intent import IntentState
+from effects.strict_json import JSONRefused, parse
+from gateway.turn.advance import decide_now
+from gateway.turn.tables import TableInForce
+from gateway.turn.unfolding import Unfolding
+from ledger.state import Branch, Intent, StreamState
+
+View = dict[str, object]
+Reasons = Callable[[Intent], str | None]
+
+
+def stream_view(state: StreamState, reasons: Reasons, *, with_ids: bool = False) -> View:
+    """The whole stream: branches with their accepted text, every intent, how it ended."""
+    branches = {}
+    for name, branch in state.branches.items():
+        view = branch_view(branch) | {"text": branch.text}
+        if with_ids:
+            view["ids"] = [token.id for token in branch.accepted]
+        branches[name] = view
+    return {
+        "commit_key": state.commit_key,
+        "writer_epoch": state.writer_epoch,
+        "seq": state.seq,
+        "branches": branches,
+        "intents": [intent_view(state, intent, reasons) for intent in in_order(state.intents.values())],
+        "finished": state.finished,
+        "parent": state.parent,
+        "labels": dict(state.labels),
+    }
+
+
+def branch_view(branch: Branch) -> View:
+    """Where a branch stands."""
+    return {"head": branch.head, "drafted_end": branch.drafted_end, "round": branch.round}
+
+
+def branches_view(state: StreamState) -> View:
+    """Where all branches stand."""
+    return {name: branch_view(branch) for name, branch in state.branches.items()}
+
+
+def intent_view(state: StreamState, intent: Intent, reasons: Reasons, *, provisional: bool = False) -> View:
+    """One intent; ``result`` is there only when the answer is final, or if a ``provisional`` one is asked for."""
+    view: View = {
+        "commit_key": state.commit_key,
+        "intent_id": intent.intent_id,
+        "branch": intent.branch,
+        "round": intent.round,
+        "span": [intent.start, intent.end],
+        "ordinal": intent.ordinal,
+        "block": intent.block.value,
+        "tool": intent.tool,
+        "arguments": _arguments(intent.arguments_raw),
+        "arguments_digest": intent.arguments_digest,
+        "call_id": intent.call_id,
+        "effect": intent.effect.value,
+        "effect_version": intent.effect_version,
+        "footprint": intent.footprint.to_json(),
+        "state": intent.state.value,
+        "reason": intent.reason or reasons(intent),
+        "release": None if intent.release is None else intent.release.value,
+        "final": intent.final,
+        "stale": intent.stale,
+        "attempts": intent.attempts,
+        "idempotency_key": intent.idempotency_key,
+        "adopted_from": None,
+    }
+    if intent.result_status is not None and (intent.final or provisional):
+        view["result"] = {"status": intent.result_status.value, "content": intent.result_content}
+    return view
+
+
+def in_order(intents: Iterable[Intent]) -> list[Intent]:
+    """Intents by branch, place and round."""
+    return sorted(intents, key=lambda i: (i.branch, i.place, i.round))
+
+
+def reasons_under(unfolding: Unfolding, force: TableInForce) -> Reasons:
+    """Says why a call is held or waits, as the gate would say it now."""
+
+    def reason(intent: Intent) -> str | None:
+        waits = intent.state in (IntentState.HELD, IntentState.DISPATCHED, IntentState.IN_DOUBT) or (
+            intent.state is IntentState.SETTLED and not intent.final
+        )
+        return decide_now(unfolding, force, intent).reason if waits else None
+
+    return reason
+
+
+def _arguments(raw: str | None) -> object:
+    if raw is None:
+        return None
+    try:
+        return parse(raw)
+    except JSONRefused:
+        return None

@@ -1,0 +1,206 @@
+"""Advancing a turn: after anything has happened, give every answer and release every call that the gate lets go.
+
+Finality is decided before releases, both in the transaction of what caused them (design.md, "Order").
+"""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import timedelta
+
+from effects import gate, order
+from effects.canonical import canonical
+from effects.classes import EffectClass, highest
+from effects.idempotency import idempotency_key
+from effects.intent import BlockState, IntentState, Release, ResultStatus, stream_end
+from effects.policy import ReadsBehindWrites, WriteOrder
+from effects.strict_json import parse
+from effects.table import Classification
+from gateway.turn.tables import TableInForce
+from gateway.turn.unfolding import Unfolding
+from ledger.events import EventType
+from ledger.state import Intent
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One call before the gate: the intent, what the table says of it now, and its class for this decision."""
+
+    intent: Intent
+    judged: Classification
+    effect: EffectClass
+
+
+def advance(unfolding: Unfolding, force: TableInForce) -> None:
+    """Add every event that now follows, until nothing more does."""
+    before = -1
+    while before != unfolding.state.seq:
+        before = unfolding.state.seq
+        _mark_stale(unfolding, force)
+        for action in (gate.Action.FINALISE, None):
+            for intent in _living(unfolding):
+                _step(unfolding, force, intent.intent_id, only=action)
+
+
+def decide_now(unfolding: Unfolding, force: TableInForce, intent: Intent) -> gate.Decision:
+    """What the gate says of ``intent`` as the stream stands in ``unfolding``."""
+    case = _case(intent, force)
+    view, others = _view(case), [_view(_case(i, force)) for i in _others(unfolding, intent)]
+    policy = force.table.policy
+    return gate.decide(
+        gate.GateInput(
+            effect=case.effect,
+            may_speculate=case.judged.may_speculate and case.judged.known and intent.problem is None,
+            block=intent.block,
+            approved=True,
+            earlier_terminal=order.earlier_terminal(
+                view, others, strict_writes=policy.write_order is WriteOrder.STRICT
+            ),
+            may_run_ahead=policy.reads_behind_writes is ReadsBehindWrites.SEND,
+            sent=_sent(intent),
+            answer=_answer(unfolding, case, view, others),
+            paused=intent.retry_at is not None and intent.retry_at > unfolding.now,
+            stream_end=stream_end(unfolding.state.finished),
+        )
+    )
+
+
+def _living(unfolding: Unfolding) -> list[Intent]:
+    living = [intent for intent in unfolding.state.intents.values() if not intent.terminal]
+    return sorted(living, key=lambda i: (i.branch, i.place))
+
+
+def _others(unfolding: Unfolding, intent: Intent) -> list[Intent]:
+    return [other for other in unfolding.state.intents.values() if other.intent_id != intent.intent_id]
+
+
+def _case(intent: Intent, force: TableInForce) -> _Case:
+    judged = force.classify(intent.tool, intent.arguments_raw)
+    sent = _sent(intent) is not gate.Sent.NO
+    return _Case(intent, judged, intent.effect if sent else highest(intent.effect, judged.effect))
+
+
+def _sent(intent: Intent) -> gate.Sent:
+    if intent.state is IntentState.DISPATCHED:
+        return gate.Sent.IN_FLIGHT
+    if intent.state is IntentState.IN_DOUBT:
+        return gate.Sent.IN_DOUBT
+    return gate.Sent.ANSWERED if intent.state is IntentState.SETTLED else gate.Sent.NO
+
+
+def _view(case: _Case) -> order.CallView:
+    intent = case.intent
+    return order.CallView(
+        branch=intent.branch,
+        place=intent.place,
+        effect=case.effect,
+        footprint=intent.footprint,
+        terminal=intent.terminal,
+        exposed=intent.open_attempt is not None or intent.state is IntentState.IN_DOUBT,
+        dispatched_seq=intent.dispatch_seq,
+        settled_seq=intent.settled_seq,
+    )
+
+
+def _answer(
+    unfolding: Unfolding, case: _Case, view: order.CallView, others: list[order.CallView]
+) -> gate.Answer:
+    intent = case.intent
+    if case.effect is not EffectClass.READ_ONLY or intent.state is not IntentState.SETTLED:
+        return gate.Answer.NONE
+    if intent.result_status is ResultStatus.UNAVAILABLE and intent.answered_early:
+        return gate.Answer.UNAVAILABLE_EARLY
+    overtaken = order.overtaken_by(view, others) is not None
+    return gate.Answer.STALE if overtaken or _too_old(unfolding, case) else gate.Answer.FRESH
+
+
+def _too_old(unfolding: Unfolding, case: _Case) -> bool:
+    max_age, sent_at = case.judged.max_age, case.intent.dispatched_at
+    if max_age is None or sent_at is None or not case.intent.answered_early:
+        return False
+    return unfolding.now - sent_at > timedelta(seconds=max_age)
+
+
+def _mark_stale(unfolding: Unfolding, force: TableInForce) -> None:
+    for intent in _living(unfolding):
+        if intent.stale or intent.state is not IntentState.SETTLED:
+            continue
+        case = _case(intent, force)
+        view, others = _view(case), [_view(_case(i, force)) for i in _others(unfolding, intent)]
+        if _answer(unfolding, case, view, others) is gate.Answer.STALE:
+            because = order.overtaken_by(view, others) or unfolding.state.seq
+            unfolding.emit_for(EventType.INTENT_STALE, intent, attempt=intent.attempts, because_seq=because)
+
+
+def _step(unfolding: Unfolding, force: TableInForce, intent_id: str, *, only: gate.Action | None) -> None:
+    intent = unfolding.intent(intent_id)
+    if intent.terminal:
+        return
+    decision = decide_now(unfolding, force, intent)
+    if only is not None and decision.action is not only:
+        return
+    if decision.action is gate.Action.FINALISE:
+        because = intent.settled_seq
+        unfolding.emit_for(EventType.INTENT_FINAL, intent, attempt=intent.attempts, because_seq=because)
+    elif decision.action is gate.Action.VOID:
+        unfolding.emit_for(EventType.INTENT_VOIDED, intent, reason=decision.reason)
+    elif not _refused(unfolding, force, intent):
+        _release_or_hold(unfolding, force, intent, decision)
+
+
+def _refused(unfolding: Unfolding, force: TableInForce, intent: Intent) -> bool:
+    """Refuse a cleared call that can never be sent: it does not parse, or nobody knows its tool."""
+    if intent.block is not BlockState.CLEARED:
+        return False
+    unsent = intent.state in (IntentState.HELD, IntentState.RELEASED)
+    judged = force.classify(intent.tool, intent.arguments_raw)
+    reason = None
+    if unsent and intent.problem is not None:
+        reason = intent.problem
+    elif unsent and not judged.known:
+        reason = "unknown_tool"
+    elif not unsent and intent.stale and judged.effect > intent.effect:
+        reason = "effect_raised"
+    if reason is not None:
+        unfolding.emit_for(EventType.INTENT_REFUSED, intent, reason=reason)
+    return reason is not None
+
+
+def _release_or_hold(
+    unfolding: Unfolding, force: TableInForce, intent: Intent, decision: gate.Decision
+) -> None:
+    if decision.action in (gate.Action.SEND, gate.Action.SEND_AGAIN):
+        if intent.state is not IntentState.RELEASED or intent.release is not Release.COMMITTED:
+            _release(unfolding, force, intent, Release.COMMITTED)
+    elif decision.action is gate.Action.SEND_EARLY:
+        if intent.state is not IntentState.RELEASED:
+            _release(unfolding, force, intent, Release.EARLY)
+    elif decision.action is gate.Action.HOLD and intent.state is IntentState.RELEASED:
+        unfolding.emit_for(EventType.INTENT_HELD, intent, reason=decision.reason)
+
+
+def _release(unfolding: Unfolding, force: TableInForce, intent: Intent, release: Release) -> None:
+    case = _case(intent, force)
+    unfolding.emit_for(
+        EventType.INTENT_RELEASED,
+        intent,
+        release=release.value,
+        effect=case.effect.value,
+        effect_version=force.version,
+        idempotency_key=_key(unfolding, intent) if case.effect is not EffectClass.READ_ONLY else None,
+    )
+
+
+def _key(unfolding: Unfolding, intent: Intent) -> str:
+    if intent.idempotency_key is not None:
+        return intent.idempotency_key
+    accepted = unfolding.branch(intent.branch).text.encode()[: intent.byte_end]
+    return idempotency_key(
+        tenant=unfolding.state.tenant,
+        commit_key=unfolding.state.commit_key,
+        branch=intent.branch,
+        byte_start=intent.byte_start,
+        ordinal=intent.ordinal,
+        block_sha256=hashlib.sha256(accepted).hexdigest(),
+        tool=intent.tool or "",
+        arguments=canonical(parse(intent.arguments_raw or "{}")),
+    )

@@ -1,0 +1,95 @@
+"""Blocks as the tokens spell them: found, held as intents, cleared or voided as rulings come in."""
+
+from collections.abc import Iterator
+
+from decoding.calls.block import Block, Call
+from effects.canonical import digest
+from effects.intent import BlockState
+from effects.strict_json import JSONRefused, parse
+from gateway.turn.identity import intent_id
+from gateway.turn.opening import void_undecided
+from gateway.turn.scanner import BlockScanner
+from gateway.turn.tables import TableInForce
+from gateway.turn.unfolding import Unfolding
+from ledger.events import EventType
+from ledger.state import Branch, Intent
+
+
+def follow_tokens(
+    unfolding: Unfolding, name: str, cut_at: int | None, scanner: BlockScanner, force: TableInForce
+) -> None:
+    """After a token event: void what a cut at ``cut_at`` reaches, hold newly detected calls, clear what head has passed."""
+    if cut_at is not None:
+        void_undecided(unfolding, name, because="token_rejected", beyond=cut_at)
+    if unfolding.state.source == "detected":
+        branch = unfolding.branch(name)
+        for block, call in _calls(scanner.blocks(unfolding.state, branch)):
+            known = intent_id(unfolding.state, name, block.start, call.ordinal, block_round(branch, block))
+            if known not in unfolding.state.intents:
+                hold(unfolding, branch, block, call, force)
+    clear_decided(unfolding, name)
+
+
+def hold(
+    unfolding: Unfolding,
+    branch: Branch,
+    block: Block,
+    call: Call,
+    force: TableInForce,
+    call_id: str | None = None,
+) -> Intent:
+    """Record one call of a closed block as a held intent, in the class that the table gives it now."""
+    round_ = block_round(branch, block)
+    identity = intent_id(unfolding.state, branch.name, block.start, call.ordinal, round_)
+    judged = force.classify(call.tool, call.arguments_raw)
+    body: dict[str, object] = {
+        "intent_id": identity,
+        "round": round_,
+        "span": [block.start, block.end],
+        "ordinal": call.ordinal,
+        "byte_start": block.byte_start,
+        "byte_end": block.byte_end,
+        "closed_seq": branch.token(block.end - 1).seq,
+        "tool": call.tool,
+        "arguments_raw": call.arguments_raw,
+        "arguments_digest": arguments_digest(call.arguments_raw),
+        "problem": call.problem,
+        "call_id": call_id,
+        "effect": judged.effect.value,
+        "effect_version": force.version,
+        "footprint": judged.footprint.to_json(),
+    }
+    unfolding.emit(EventType.INTENT_HELD, body, branch=branch.name, intent_id=identity)
+    return unfolding.intent(identity)
+
+
+def clear_decided(unfolding: Unfolding, name: str) -> None:
+    """Clear every undecided block of which head has passed the last token."""
+    head = unfolding.branch(name).head
+    cleared = [
+        intent
+        for intent in unfolding.state.intents.values()
+        if intent.branch == name and intent.block is BlockState.UNDECIDED and intent.end <= head
+    ]
+    for intent in sorted(cleared, key=lambda i: i.place):
+        body = {"span": [intent.start, intent.end], "round": intent.round, "intents": [intent.intent_id]}
+        unfolding.emit(EventType.BLOCK_CLEARED, body, branch=name)
+
+
+def block_round(branch: Branch, block: Block) -> int:
+    """The round of a block: that of its last token."""
+    return branch.token(block.end - 1).round
+
+
+def _calls(blocks: tuple[Block, ...]) -> Iterator[tuple[Block, Call]]:
+    return ((block, call) for block in blocks for call in block.calls)
+
+
+def arguments_digest(raw: str | None) -> str | None:
+    """Digest of the canonical form of the arguments; None where they are not strict JSON."""
+    if raw is None:
+        return None
+    try:
+        return digest(parse(raw))
+    except JSONRefused:
+        return None

@@ -1,0 +1,178 @@
+"""Decisions about one dispatch: claiming it, what its outcome makes of the intent, what a lost one leaves behind.
+
+Order and once-only are the gate's and the database's; here it is decided what is *recorded* (design.md, "Dispatch").
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from effects.classes import EffectClass
+from effects.intent import IntentState, Release, ResultStatus
+from gateway.errors import NotInDoubt
+from gateway.turn.advance import advance
+from gateway.turn.tables import TableInForce
+from gateway.turn.unfolding import Unfolding
+from ledger.events import EventType
+from ledger.state import Intent
+
+MAX_ATTEMPTS = 5
+"""Dispatches of a call that may be repeated, before it is settled ``unavailable``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came back from one dispatch.
+
+    ``unsent``: the call certainly never reached the tool. ``content`` is a JSON value. ``tries``: transmissions made.
+    """
+
+    status: ResultStatus
+    content: object = None
+    unsent: bool = False
+    tries: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """All that a dispatcher needs to send one claimed call. ``timeout`` and ``window`` in seconds."""
+
+    tenant: str
+    commit_key: str
+    intent_id: str
+    attempt: int
+    epoch: int
+    tool: str
+    arguments_raw: str
+    effect: EffectClass
+    idempotency_key: str | None
+    url: str
+    timeout: float
+    window: float | None
+
+
+def claim(
+    unfolding: Unfolding, force: TableInForce, intent_id: str, *, worker: str, epoch: int
+) -> Assignment | None:
+    """Start a dispatch of a released call, if the gate still lets it go. None: it is no longer to be sent."""
+    advance(unfolding, force)
+    intent = unfolding.state.intents.get(intent_id)
+    if intent is None or intent.state is not IntentState.RELEASED:
+        return None
+    judged = force.classify(intent.tool, intent.arguments_raw)
+    if judged.upstream is None or judged.upstream.http is None or intent.tool is None:
+        return None
+    attempt = intent.attempts + 1
+    unfolding.emit_for(
+        EventType.DISPATCH_STARTED,
+        intent,
+        attempt=attempt,
+        worker=worker,
+        epoch=epoch,
+        effect=intent.effect.value,
+        release=(intent.release or Release.COMMITTED).value,
+    )
+    return Assignment(
+        tenant=unfolding.state.tenant,
+        commit_key=unfolding.state.commit_key,
+        intent_id=intent_id,
+        attempt=attempt,
+        epoch=epoch,
+        tool=intent.tool,
+        arguments_raw=intent.arguments_raw or "{}",
+        effect=intent.effect,
+        idempotency_key=intent.idempotency_key,
+        url=judged.upstream.http,
+        timeout=judged.timeout,
+        window=judged.window,
+    )
+
+
+def awaits(intent: Intent | None, attempt: int) -> bool:
+    """Whether the outcome of this dispatch is still awaited, so that it settles the intent."""
+    return intent is not None and intent.open_attempt == attempt
+
+
+def settle(unfolding: Unfolding, force: TableInForce, intent_id: str, attempt: int, outcome: Outcome) -> bool:
+    """Record what came back. True if it settles the awaited dispatch; else it is kept as late."""
+    intent = unfolding.intent(intent_id)
+    on_time = awaits(intent, attempt)
+    body: dict[str, object] = {"status": outcome.status.value, "content": outcome.content}
+    if on_time:
+        body |= {"unsent": outcome.unsent, "tries": outcome.tries}
+        unfolding.emit_for(EventType.DISPATCH_SETTLED, intent, attempt=attempt, **body)
+    else:
+        unfolding.emit_for(EventType.DISPATCH_LATE, intent, attempt=attempt, **body)
+    advance(unfolding, force)
+    return on_time
+
+
+def lose(
+    unfolding: Unfolding,
+    force: TableInForce,
+    intent_id: str,
+    attempt: int,
+    *,
+    because: str,
+    retry_after: float = 0.0,
+) -> bool:
+    """The outcome of a dispatch is not known: the call may have happened.
+
+    A read is sent again (bounded), an IDEMPOTENT call inside its tool's window too, after ``retry_after`` seconds;
+    anything else is in doubt. False if this dispatch is no longer awaited.
+    """
+    intent = unfolding.intent(intent_id)
+    if not awaits(intent, attempt):
+        return False
+    if intent.effect is EffectClass.READ_ONLY and attempt >= MAX_ATTEMPTS:
+        unfolding.emit_for(
+            EventType.DISPATCH_SETTLED,
+            intent,
+            attempt=attempt,
+            status=ResultStatus.UNAVAILABLE.value,
+            content={"because": because},
+            unsent=False,
+        )
+    elif _may_repeat(unfolding, force, intent):
+        retry_at = (unfolding.now + timedelta(seconds=retry_after)).isoformat() if retry_after else None
+        unfolding.emit_for(
+            EventType.DISPATCH_EXPIRED, intent, attempt=attempt, because=because, retry_at=retry_at
+        )
+    else:
+        unfolding.emit_for(EventType.DISPATCH_IN_DOUBT, intent, attempt=attempt, because=because)
+    advance(unfolding, force)
+    return True
+
+
+def resolve(
+    unfolding: Unfolding,
+    force: TableInForce,
+    intent: Intent,
+    *,
+    happened: bool,
+    reason: str,
+    by: str,
+    evidence: object = None,
+) -> None:
+    """Settle a doubt by a person's word. Nothing is ever sent again under that intent. Raises ``NotInDoubt``."""
+    if intent.state is not IntentState.IN_DOUBT:
+        raise NotInDoubt(f"the intent is {intent.state.value}, not in doubt")
+    status = ResultStatus.HAPPENED_UNKNOWN_RESULT if happened else ResultStatus.NOT_HAPPENED
+    unfolding.emit_for(
+        EventType.DISPATCH_RESOLVED,
+        intent,
+        attempt=intent.attempts,
+        status=status.value,
+        reason=reason,
+        by=by,
+        evidence=evidence,
+    )
+    advance(unfolding, force)
+
+
+def _may_repeat(unfolding: Unfolding, force: TableInForce, intent: Intent) -> bool:
+    if intent.effect is EffectClass.READ_ONLY:
+        return True
+    window = force.classify(intent.tool, intent.arguments_raw).window
+    if intent.effect is not EffectClass.IDEMPOTENT or window is None or intent.first_dispatched_at is None:
+        return False
+    return unfolding.now - intent.first_dispatched_at < timedelta(seconds=window)

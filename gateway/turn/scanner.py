@@ -1,0 +1,64 @@
+"""Finds the call blocks of a branch, without reading accepted text twice.
+
+Accepted tokens of a branch never change, so the detector's state behind a number of them can be kept for as long as one
+likes; drafts are scanned anew from there.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Generic, TypeVar, cast
+
+from decoding.calls.block import Block, Detector
+from decoding.calls.formats import detector_for
+from ledger.state import Branch, StreamState, Token
+
+BranchName = tuple[str, str, str]
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True)
+class _Scanned(Generic[S]):
+    tokens: int
+    state: S
+    blocks: tuple[Block, ...]
+
+
+class BlockScanner:
+    """Scans branches; remembers the accepted part of the ``capacity`` branches used last. Safe to share among threads."""
+
+    def __init__(self, capacity: int = 4096) -> None:
+        self._capacity = capacity
+        self._kept: OrderedDict[BranchName, _Scanned[object]] = OrderedDict()
+        self._lock = Lock()
+
+    def blocks(self, stream: StreamState, branch: Branch) -> tuple[Block, ...]:
+        """All closed blocks of accepted and pending tokens, in order."""
+        detector = cast("Detector[object]", detector_for(stream.format))
+        name = (stream.tenant, stream.commit_key, branch.name)
+        settled = self._advance(name, detector, branch.accepted)
+        return _feed(detector, settled, branch.pending).blocks
+
+    def _advance(
+        self, name: BranchName, detector: Detector[object], accepted: Sequence[Token]
+    ) -> _Scanned[object]:
+        with self._lock:
+            kept = self._kept.get(name)
+        if kept is None or kept.tokens > len(accepted):
+            kept = _Scanned(0, detector.start(), ())
+        scanned = _feed(detector, kept, accepted[kept.tokens :])
+        with self._lock:
+            self._kept[name] = scanned
+            self._kept.move_to_end(name)
+            while len(self._kept) > self._capacity:
+                self._kept.popitem(last=False)
+        return scanned
+
+
+def _feed(detector: Detector[S], scanned: _Scanned[S], tokens: Sequence[Token]) -> _Scanned[S]:
+    state, found = scanned.state, list(scanned.blocks)
+    for token in tokens:
+        state, closed = detector.feed(state, token.text)
+        found.extend(closed)
+    return _Scanned(scanned.tokens + len(tokens), state, tuple(found))

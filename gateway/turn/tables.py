@@ -1,0 +1,29 @@
+"""The effect table in force: its version in the ledger and what it says."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from effects.strict_json import JSONRefused, parse
+from effects.table import Classification, EffectTable
+
+
+@dataclass(frozen=True, slots=True)
+class TableInForce:
+    """One version of a tenant's effect table. ``version`` 0: none was ever applied, so every tool is unknown."""
+
+    version: int
+    table: EffectTable
+
+    def classify(self, tool: str | None, arguments_raw: str | None) -> Classification:
+        """What the table says of one call, from the bytes that were accepted. An unknown or unparsable call is a WRITE."""
+        return self.table.classify(tool or "", _arguments(arguments_raw))
+
+
+def _arguments(raw: str | None) -> Mapping[str, object] | None:
+    if raw is None:
+        return None
+    try:
+        value = parse(raw)
+    except JSONRefused:
+        return None
+    return value if isinstance(value, dict) else None
