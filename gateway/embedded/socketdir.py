@@ -1,7 +1,8 @@
 """The private folder of the server's socket.
 
 The path of a Unix socket has room for 103 bytes on every system (107 on Linux), and libpq reads commas in a
-host as a list: where the data folder's own path is too long or too odd, a short folder below /tmp serves instead.
+host as a list: where the data folder's own path is too long or too odd, a short folder below /tmp serves
+instead.
 """
 
 from __future__ import annotations

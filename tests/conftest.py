@@ -1,0 +1,92 @@
+"""Fixtures of the whole suite: databases. See tests/postgres.py for where their server comes from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import postgres
+from tests.postgres import DatabaseServer, TestDatabase
+
+RUN_HOME = pytest.StashKey[Path]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The process that began the run owns the home of its servers; workers and runs inside find it named."""
+    # pytest-alembic 0.13 binds its own tests to this file and cannot collect them under pytest 9.2.
+    config.option.pytest_alembic_tests_path = "none"
+    if postgres.HOME_SETTING not in os.environ:
+        config.stash[RUN_HOME] = postgres.make_home()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    home = config.stash.get(RUN_HOME, None)
+    if home is not None:
+        postgres.remove_home(home)
+
+
+@pytest.fixture(scope="session")
+def database_server() -> Iterator[DatabaseServer]:
+    """A server for tests, without waiting for the disk where it is ours."""
+    with postgres.server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def database_template(database_server: DatabaseServer) -> Iterator[TestDatabase]:
+    """One database at the newest schema; tests take copies of it."""
+    yield from _template(database_server)
+
+
+@pytest.fixture
+def database(database_server: DatabaseServer, database_template: TestDatabase) -> Iterator[TestDatabase]:
+    """A database of this test's own at the newest schema."""
+    with database_server.database("test", database_template.name) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def module_database(
+    database_server: DatabaseServer, database_template: TestDatabase
+) -> Iterator[TestDatabase]:
+    """A database at the newest schema that the tests of one module share."""
+    with database_server.database("module", database_template.name) as made:
+        yield made
+
+
+@pytest.fixture
+def empty_database(database_server: DatabaseServer) -> Iterator[TestDatabase]:
+    """A database of this test's own without a schema; the roles are there."""
+    database_server.prepare_roles()
+    with database_server.database("empty") as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def durable_server() -> Iterator[DatabaseServer]:
+    """A server that waits for the disk, for tests of what a crash leaves."""
+    with postgres.server(settings={}) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def durable_template(durable_server: DatabaseServer) -> Iterator[TestDatabase]:
+    """As database_template, on the durable server."""
+    yield from _template(durable_server)
+
+
+@pytest.fixture
+def fsync_database(durable_server: DatabaseServer, durable_template: TestDatabase) -> Iterator[TestDatabase]:
+    """As database, on the durable server."""
+    with durable_server.database("durable", durable_template.name) as made:
+        yield made
+
+
+def _template(server: DatabaseServer) -> Iterator[TestDatabase]:
+    from ledger.migrate import upgrade
+
+    with server.migrated(upgrade) as template:
+        yield template
