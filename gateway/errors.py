@@ -2,10 +2,13 @@
 
 GatewayError
 ├── BadInput (422)
-│   ├── InvalidRequest, InvalidText, UnknownBranch, NotSupported, InvalidEffects
+│   ├── InvalidRequest, InvalidText, RefusedJSON, UnknownBranch, NotSupported, InvalidEffects
 │   └── DivergesFromTokens
-├── TooLarge (413)
-├── Unauthorised (401), Forbidden (403)
+├── MalformedJSON (400)
+├── TooLarge (413), UnsupportedMediaType (415)
+├── Unauthorised (401)
+├── Forbidden (403)
+│   └── ForbiddenHost, ForbiddenOrigin
 ├── NotFound (404)
 │   └── UnknownCommitKey, UnknownIntent
 ├── Conflict (409)
@@ -60,6 +63,21 @@ class InvalidText(BadInput):
     title = "The request holds text that cannot be kept"
 
 
+class RefusedJSON(BadInput):
+    """A JSON text that two readers could read differently; the code is that of ``effects.strict_json``."""
+
+    title = "The JSON text is not taken"
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self._code = code
+
+    @property
+    def stable_code(self) -> str:
+        """``json_duplicate_name``, ``json_not_finite``, ``json_integer_range``, ``json_too_deep``."""
+        return self._code
+
+
 class UnknownBranch(BadInput):
     """The stream has no such branch."""
 
@@ -91,12 +109,28 @@ class DivergesFromTokens(BadInput):
         super().__init__(detail, field=field)
 
 
+class MalformedJSON(GatewayError):
+    """The body is not one JSON text."""
+
+    code = "malformed_json"
+    status = 400
+    title = "The body is not JSON"
+
+
 class TooLarge(GatewayError):
     """The body is larger than the gateway takes."""
 
     code = "body_too_large"
     status = 413
     title = "The body is too large"
+
+
+class UnsupportedMediaType(GatewayError):
+    """The body comes as a type, in a charset or in an encoding that is not read here."""
+
+    code = "unsupported_media_type"
+    status = 415
+    title = "The type of the body is not taken"
 
 
 class Unauthorised(GatewayError):
@@ -113,6 +147,20 @@ class Forbidden(GatewayError):
     code = "forbidden"
     status = 403
     title = "Not allowed"
+
+
+class ForbiddenHost(Forbidden):
+    """The ``Host`` header names neither this machine nor a name that is allowed."""
+
+    code = "forbidden_host"
+    title = "This host name is not served"
+
+
+class ForbiddenOrigin(Forbidden):
+    """A web page of another origin made the request."""
+
+    code = "forbidden_origin"
+    title = "Requests from this origin are not served"
 
 
 class NotFound(GatewayError):
