@@ -1,0 +1,1 @@
+"""Where calls go: one port, and an adapter for each kind of tool server."""

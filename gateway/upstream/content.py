@@ -1,0 +1,31 @@
+"""What a tool answered, as a JSON value that the ledger can keep. Nothing is repaired; what does not parse is kept raw."""
+
+import base64
+
+from effects.strict_json import JSONRefused, parse
+
+PREFIX_BYTES = 4096
+"""How much of an answer that is too large is kept."""
+
+
+def content_of(body: bytes) -> object:
+    """The value that ``body`` spells as strict JSON; None if it is empty.
+
+    Anything else: ``{"raw": text}``, or ``{"raw_base64": ...}`` where it is not UTF-8.
+    """
+    if not body:
+        return None
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        return {"raw_base64": base64.b64encode(body).decode()}
+    try:
+        return parse(text)
+    except JSONRefused:
+        return {"raw": text}
+
+
+def truncated(body: bytes, limit: int) -> dict[str, object]:
+    """What is kept of an answer of more than ``limit`` bytes, of which ``body`` is the beginning."""
+    prefix = body[:PREFIX_BYTES]
+    return {"truncated": True, "limit_bytes": limit, "raw_base64": base64.b64encode(prefix).decode()}

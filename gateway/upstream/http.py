@@ -1,0 +1,180 @@
+"""Tools over HTTP: a POST of the arguments exactly as they were accepted (interface.md, "Tools (upstreams)").
+
+Before the first byte of the request is written a failure means NotSent, from then on MaybeSent. That line is drawn by
+the transport's own report (the ``trace`` extension), not by the kind of the exception.
+"""
+
+import asyncio
+import secrets
+import ssl
+from functools import cache
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Final
+
+import httpx2
+
+from effects.classes import EffectClass
+from effects.intent import ResultStatus
+from gateway.turn.dispatching import Assignment
+from gateway.upstream.content import content_of, truncated
+from gateway.upstream.port import Answered, MaybeSent, NotSent, Reply
+
+MAX_RESPONSE_BYTES = 1 << 20
+CONNECT_TIMEOUT = 5.0
+
+_REQUEST_TIMEOUT: Final = 408
+_FAULTS: tuple[tuple[type[Exception], str], ...] = (
+    (httpx2.ConnectTimeout, "connect_timeout"),
+    (httpx2.PoolTimeout, "pool_timeout"),
+    (httpx2.ConnectError, "connect_failed"),
+    (httpx2.TimeoutException, "timeout"),
+    (httpx2.NetworkError, "connection_lost"),
+    (httpx2.ProtocolError, "protocol_error"),
+    (httpx2.UnsupportedProtocol, "invalid_url"),
+    (httpx2.InvalidURL, "invalid_url"),
+)
+
+
+class HttpUpstream:
+    """Sends calls by HTTP/1.1. Redirects, cookies and the environment's proxies are ignored.
+
+    Only reads travel on kept-alive connections: on one that the server has just closed nobody can tell whether a
+    request arrived. ``max_response_bytes``: larger answers are cut; they count as answers. ``connect_timeout`` in
+    seconds, never longer than the call's own. Use it from one event loop at a time.
+    """
+
+    def __init__(
+        self, *, max_response_bytes: int = MAX_RESPONSE_BYTES, connect_timeout: float = CONNECT_TIMEOUT
+    ) -> None:
+        """See the class."""
+        self._max_bytes = max_response_bytes
+        self._connect_timeout = connect_timeout
+        self._reads: httpx2.AsyncClient | None = None
+        self._effects: httpx2.AsyncClient | None = None
+
+    async def send(self, call: Assignment, *, timeout: float | None) -> Reply:
+        """Transmit once; see ``Upstream.send``."""
+        if call.effect is not EffectClass.READ_ONLY and call.idempotency_key is None:
+            return NotSent("no_idempotency_key")
+        progress = _Progress()
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._exchange(call, progress)
+        except TimeoutError:
+            return progress.failed("timeout")
+        except Exception as error:  # noqa: BLE001 - whatever it is, what counts is whether it was sent
+            return progress.failed(_code(error))
+
+    async def aclose(self) -> None:
+        """Close both clients; see ``Upstream.aclose``."""
+        clients = (self._reads, self._effects)
+        self._reads = self._effects = None
+        for client in clients:
+            if client is not None:
+                await client.aclose()
+
+    async def _exchange(self, call: Assignment, progress: "_Progress") -> Reply:
+        client = self._client(call)
+        limits = httpx2.Timeout(None, connect=min(self._connect_timeout, call.timeout))
+        request = client.build_request(
+            "POST",
+            call.url,
+            content=call.arguments_raw.encode(),
+            headers=_headers(call),
+            timeout=limits,
+            extensions={"trace": progress.trace},
+        )
+        response = await client.send(request, stream=True)
+        try:
+            if _is_unclear(response.status_code):
+                return MaybeSent(f"http_{response.status_code}")
+            return _answer(response.status_code, *await self._body(response), self._max_bytes)
+        finally:
+            await response.aclose()
+
+    async def _body(self, response: httpx2.Response) -> tuple[bytes, bool]:
+        """As much of the body as is taken, and whether that is all of it."""
+        body = bytearray()
+        async for chunk in response.aiter_raw():
+            body += chunk
+            if len(body) > self._max_bytes:
+                return bytes(body), False
+        return bytes(body), True
+
+    def _client(self, call: Assignment) -> httpx2.AsyncClient:
+        if call.effect is EffectClass.READ_ONLY:
+            if self._reads is None:
+                self._reads = _client(keep_alive=True)
+            return self._reads
+        if self._effects is None:
+            self._effects = _client(keep_alive=False)
+        return self._effects
+
+
+class _Progress:
+    """Whether the transport has begun to write the request."""
+
+    def __init__(self) -> None:
+        self._begun = False
+
+    async def trace(self, name: str, _info: object) -> None:
+        if name.endswith(".send_request_headers.started"):
+            self._begun = True
+
+    def failed(self, because: str) -> NotSent | MaybeSent:
+        return MaybeSent(because) if self._begun else NotSent(because)
+
+
+@cache
+def _authorities() -> ssl.SSLContext:
+    return httpx2.create_ssl_context(trust_env=False)
+
+
+def _client(*, keep_alive: bool) -> httpx2.AsyncClient:
+    # How many calls run at once is the dispatcher's to limit.
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None if keep_alive else 0)
+    headers = {"User-Agent": "commitgate", "Accept": "application/json", "Accept-Encoding": "identity"}
+    return httpx2.AsyncClient(
+        headers=headers if keep_alive else headers | {"Connection": "close"},
+        limits=limits,
+        follow_redirects=False,
+        trust_env=False,
+        verify=_authorities(),
+        # A cookie that one call's answer sets must not travel with the next call, which may be another tenant's.
+        cookies=CookieJar(policy=DefaultCookiePolicy(allowed_domains=[])),
+    )
+
+
+def _headers(call: Assignment) -> dict[str, str]:
+    headers = {
+        "Content-Type": "application/json",
+        "Commit-Key": call.commit_key,
+        "Intent-Id": call.intent_id,
+        "traceparent": _traceparent(),
+    }
+    if call.effect is not EffectClass.READ_ONLY and call.idempotency_key is not None:
+        headers["Idempotency-Key"] = call.idempotency_key
+    return headers
+
+
+def _traceparent() -> str:
+    """A fresh trace and span id, sampled (W3C Trace Context, section 3.2)."""
+    return f"00-{secrets.token_hex(16)}-{secrets.token_hex(8)}-01"
+
+
+def _is_unclear(status: int) -> bool:
+    return status < 200 or 300 <= status < 400 or status >= 500 or status == _REQUEST_TIMEOUT
+
+
+def _answer(status: int, body: bytes, whole: bool, limit: int) -> Answered:
+    content = content_of(body) if whole else truncated(body, limit)
+    if status < 300:
+        return Answered(ResultStatus.OK, content)
+    return Answered(ResultStatus.TOOL_ERROR, {"http_status": status} if content is None else content)
+
+
+def _code(error: Exception) -> str:
+    for kind, code in _FAULTS:
+        if isinstance(error, kind):
+            return code
+    return f"failed_{type(error).__name__.lower()}"
