@@ -51,9 +51,9 @@ def meaning(error: BaseException, *, closed: bool = False) -> BaseException:
 
 
 def unavailable(error: BaseException) -> BaseException:
-    """For single statements: LedgerUnavailable where the database did not answer, else ``error``."""
+    """As ``meaning``, for single statements: LedgerUnavailable where the database did not answer."""
     found = meaning(error)
-    return LedgerUnavailable(str(found)) if isinstance(found, Conflict | ConnectionLost) else error
+    return LedgerUnavailable(str(found)) if isinstance(found, Conflict | ConnectionLost) else found
 
 
 def _refuses_licence(fault: psycopg.Error, constraint: str) -> bool:
