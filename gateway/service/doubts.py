@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from ledger.work import intents_in_doubt
+from sqlalchemy import Engine
 
+from effects.intent import IntentState
 from gateway.errors import InvalidRequest, UnknownCommitKey, UnknownIntent
 from gateway.principal import Principal, Role
 from gateway.service.streams import Wake
@@ -13,7 +14,11 @@ from gateway.service.views import View, intent_view, reasons_under
 from gateway.turn.dispatching import resolve
 from gateway.turn.unfolding import Unfolding
 from ledger.append import Change, Ledger
+from ledger.listing import list_intents
 from ledger.state import StreamState
+
+LISTED = 10_000
+"""Doubts listed at once, at most."""
 
 
 class Doubts:
@@ -21,25 +26,27 @@ class Doubts:
 
     def __init__(
         self,
+        engine: Engine,
         ledger: Ledger,
         tables: EffectTables,
         clock: Callable[[], datetime],
         wake: Wake = lambda: None,
     ) -> None:
+        self._engine = engine
         self._ledger = ledger
         self._tables = tables
         self._clock = clock
         self._wake = wake
 
     def list(self, principal: Principal) -> list[View]:
-        """Every intent in doubt, oldest commit key first."""
+        """Every intent in doubt, the latest commit keys first."""
         principal.require(Role.OPERATOR, Role.AUDITOR)
         force = self._tables.current(principal.tenant)
         views = []
-        for place in intents_in_doubt(self._ledger, principal.tenant):
-            state = self._ledger.read(principal.tenant, place.commit_key)
+        for row in list_intents(self._engine, principal.tenant, state=IntentState.IN_DOUBT, limit=LISTED):
+            state = self._ledger.read(principal.tenant, str(row["commit_key"]))
             reasons = reasons_under(Unfolding(state, self._clock()), force)
-            views.append(intent_view(state, state.intents[place.intent_id], reasons, provisional=True))
+            views.append(intent_view(state, state.intents[str(row["intent_id"])], reasons, provisional=True))
         return views
 
     def resolve(

@@ -7,6 +7,7 @@ from typing import cast
 
 from effects.errors import EffectTableRefused
 from effects.strict_json import JSONValue
+from effects.strict_json import JSONValue
 from effects.table import EffectTable
 from gateway.errors import InvalidEffects, NotSupported, PreconditionFailed
 from gateway.principal import Principal, Role
@@ -41,12 +42,23 @@ class EffectTables:
             self._parsed[tenant] = force
         return force
 
-    def apply(self, principal: Principal, text: str, *, expected_version: int | None = None) -> TableInForce:
-        """Put a table in force. Raises ``InvalidEffects``, ``NotSupported`` for parts that are not built yet, and
+    def show(self, principal: Principal) -> TableInForce:
+        """The version in force now, for a caller."""
+        principal.require(Role.RUNTIME, Role.OPERATOR, Role.AUDITOR)
+        return self.current(principal.tenant)
+
+    def apply(
+        self,
+        principal: Principal,
+        source: str | Mapping[str, JSONValue],
+        *,
+        expected_version: int | None = None,
+    ) -> TableInForce:
+        """Put a table in force, given as YAML or as its document. Raises ``InvalidEffects``, ``NotSupported`` for parts that are not built yet, and
         ``PreconditionFailed`` if the version in force is not the expected one. An equal table changes nothing."""
         principal.require(Role.OPERATOR)
         try:
-            table = EffectTable.parse(text)
+            table = EffectTable.parse(source) if isinstance(source, str) else EffectTable.from_document(source)
         except EffectTableRefused as error:
             raise InvalidEffects(str(error), path=error.path) from error
         _check_supported(table)

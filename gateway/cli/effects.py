@@ -1,0 +1,83 @@
+"""``commitgate effects``: the effect table, its versions, and what it says of a call."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from effects.strict_json import JSONRefused, parse
+from gateway.cli.output import FormatOption, say, show_rows
+from gateway.cli.session import services
+from gateway.errors import InvalidRequest
+
+app = typer.Typer(help="Effect classes of tools.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_(format_: FormatOption = None) -> None:
+    """List the tools of the table in force."""
+    with services() as (wired, caller):
+        force = wired.tables.current(caller.tenant)
+    rows = [
+        {"tool": name, **tool.model_dump(mode="json", exclude_none=True)}
+        for name, tool in force.table.tools.items()
+    ]
+    show_rows(
+        rows, ["tool", "effect", "reads", "writes", "upstream"], format_, title=f"version {force.version}"
+    )
+
+
+@app.command()
+def explain(
+    tool: Annotated[str, typer.Argument(help="Name of the tool.")],
+    arguments: Annotated[str, typer.Argument(help="Its arguments, a JSON object.")] = "{}",
+    format_: FormatOption = None,
+) -> None:
+    """Say in which class a call would be decided, and why."""
+    try:
+        value = parse(arguments)
+    except JSONRefused as error:
+        raise InvalidRequest(f"the arguments are no JSON: {error.detail}") from error
+    if not isinstance(value, dict):
+        raise InvalidRequest("the arguments are no JSON object")
+    with services() as (wired, caller):
+        force = wired.tables.current(caller.tenant)
+    judged = force.table.classify(tool, value)
+    row = {
+        "tool": tool,
+        "effect": judged.effect.value,
+        "known": judged.known,
+        "may_speculate": judged.may_speculate,
+        "because": judged.because,
+        "footprint": judged.footprint.to_json(),
+        "version": force.version,
+    }
+    show_rows([row], list(row), format_)
+
+
+@app.command()
+def apply(
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="The table, YAML.")],
+) -> None:
+    """Put an effect table in force; an equal one changes nothing."""
+    with services() as (wired, caller):
+        force = wired.tables.apply(caller, file.read_text(encoding="utf-8"))
+    say(f"version {force.version} is in force: {len(force.table.tools)} tools")
+
+
+@app.command()
+def history(
+    tool: Annotated[str | None, typer.Argument(help="Only this tool.")] = None, format_: FormatOption = None
+) -> None:
+    """List every version that was ever in force."""
+    with services() as (wired, caller):
+        events = wired.tables.history(caller)
+    rows = []
+    for event in events:
+        table = event.payload["table"]
+        tools = table.get("tools", {}) if isinstance(table, dict) else {}
+        said = tools if tool is None else {tool: tools.get(tool)}
+        rows.append(
+            {"version": event.seq, "at": event.at.isoformat(), "by": event.payload["by"], "tools": said}
+        )
+    show_rows(rows, ["version", "at", "by"] + ([] if tool is None else ["tools"]), format_)

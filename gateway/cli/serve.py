@@ -1,0 +1,72 @@
+"""``commitgate serve`` and ``commitgate worker``: the processes that stay."""
+
+import signal
+import threading
+from typing import Annotated
+
+import typer
+import uvicorn
+
+from gateway.cli.output import say
+from gateway.database import database
+from gateway.errors import Forbidden
+from gateway.http.app import create_app
+from gateway.http.settings import HttpSettings
+from gateway.running import dispatcher_over
+from gateway.service.services import Services
+from gateway.settings import Settings
+from gateway.wiring import wire
+from ledger.connect import check_service_login
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: any free one.")] = 8700,
+    dispatch: Annotated[
+        bool, typer.Option("--dispatch/--no-dispatch", help="Run a dispatcher inside.")
+    ] = True,
+) -> None:
+    """Run the gateway, with a dispatcher inside unless --no-dispatch."""
+    if host not in LOOPBACK:
+        raise Forbidden(f"without keys the gateway runs open and listens on loopback only, not on {host}")
+    settings = Settings()
+    with database(settings, "commitgate-gateway") as engine:
+        running = dispatcher_over(engine, settings) if dispatch else None
+        wired = wire(engine, wake=(lambda: None) if running is None else running.wake)
+        services = Services(
+            streams=wired.streams,
+            intents=wired.intents,
+            tables=wired.tables,
+            doubts=wired.doubts,
+            ready=lambda: check_service_login(engine),
+        )
+        say(
+            f"open: no keys exist, so every caller on this machine may do everything in tenant {settings.tenant!r}"
+        )
+        app = create_app(services, HttpSettings(body_limit=settings.body_limit, tenant=settings.tenant))
+        server = uvicorn.Server(
+            uvicorn.Config(app, host=host, port=port, log_level="warning", access_log=False)
+        )
+        if running is not None:
+            running.start()
+        try:
+            server.run()
+        finally:
+            if running is not None:
+                running.stop()
+
+
+def worker() -> None:
+    """Run a dispatcher alone; run as many as you like."""
+    settings = Settings()
+    with database(settings, "commitgate-worker") as engine:
+        running = dispatcher_over(engine, settings)
+        ended = threading.Event()
+        for name in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(name, lambda *_: ended.set())
+        running.start()
+        say("dispatching")
+        ended.wait()
+        running.stop()

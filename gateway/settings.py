@@ -1,0 +1,33 @@
+"""Settings from the environment: names begin with ``COMMITGATE_`` (interface.md, "Start")."""
+
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+MIB = 1024 * 1024
+
+
+class Settings(BaseSettings):
+    """What an operator can set. Durations in seconds, sizes in bytes.
+
+    ``database_url`` unset: the embedded Postgres of ``home``. ``migration_database_url``: the owner's login, for
+    ``db upgrade`` only. ``pgbouncer``: a pooler in transaction mode stands before the database, so nothing is prepared.
+    ``lease_seconds``: shortest lease of a dispatch; a tool's own timeout lengthens it.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="COMMITGATE_", extra="ignore", frozen=True)
+
+    home: Path = Field(default_factory=lambda: Path.home() / ".commitgate")
+    database_url: str | None = None
+    migration_database_url: str | None = None
+    pgbouncer: bool = False
+    pool_size: int = Field(default=10, ge=1, le=200)
+    tenant: str = Field(default="default", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+    lease_seconds: float = Field(default=10.0, gt=0)
+    sweep_seconds: float = Field(default=1.0, gt=0)
+    poll_seconds: float = Field(default=0.05, gt=0)
+    late_wait_seconds: float = Field(default=60.0, ge=0)
+    idle_timeout: float = Field(default=600.0, gt=0)
+    concurrency: int = Field(default=32, ge=1, le=1000)
+    body_limit: int = Field(default=4 * MIB, ge=1024)

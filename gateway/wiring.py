@@ -1,0 +1,46 @@
+"""The composition root: one place where adapters meet the services that use them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sqlalchemy import Engine
+
+from gateway.service.doubts import Doubts
+from gateway.service.intents import Intents
+from gateway.service.streams import Streams, Wake
+from gateway.service.tables import EffectTables
+from gateway.turn.scanner import BlockScanner
+from ledger.append import Ledger
+
+
+def utc_now() -> datetime:
+    """The clock of a running process."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Wired:
+    """The services over one database."""
+
+    engine: Engine
+    ledger: Ledger
+    tables: EffectTables
+    streams: Streams
+    intents: Intents
+    doubts: Doubts
+
+
+def wire(engine: Engine, *, clock: Callable[[], datetime] = utc_now, wake: Wake = lambda: None) -> Wired:
+    """Services over ``engine``. ``wake`` is called when a dispatcher of this process may have work."""
+    ledger = Ledger(engine, clock=clock)
+    tables = EffectTables(ledger, clock)
+    scanner = BlockScanner()
+    return Wired(
+        engine=engine,
+        ledger=ledger,
+        tables=tables,
+        streams=Streams(ledger, tables, scanner, clock, wake),
+        intents=Intents(ledger, tables, scanner, clock, wake),
+        doubts=Doubts(engine, ledger, tables, clock, wake),
+    )

@@ -1,0 +1,41 @@
+"""Lists for people: streams and intents of a tenant, newest first. Not for programs that must not miss one."""
+
+from sqlalchemy import Engine, Select, select
+
+from effects.intent import IntentState
+from ledger.events import EFFECTS_STREAM
+from ledger.schema import intents, streams
+from ledger.sharding import SHARDS
+
+
+def list_streams(engine: Engine, tenant: str, *, limit: int) -> list[dict[str, object]]:
+    """At most ``limit`` streams of ``tenant``, the last opened first."""
+    query = (
+        select(streams)
+        .where(
+            streams.c.shard.in_(range(SHARDS)),
+            streams.c.tenant == tenant,
+            streams.c.commit_key != EFFECTS_STREAM,
+        )
+        .order_by(streams.c.opened_at.desc(), streams.c.commit_key)
+        .limit(limit)
+    )
+    return _rows(engine, query)
+
+
+def list_intents(
+    engine: Engine, tenant: str, *, state: IntentState | None = None, limit: int
+) -> list[dict[str, object]]:
+    """At most ``limit`` intents of ``tenant`` (in ``state``, if given), the latest commit keys first."""
+    query = select(intents).where(intents.c.shard.in_(range(SHARDS)), intents.c.tenant == tenant)
+    if state is not None:
+        query = query.where(intents.c.state == state.value)
+    query = query.order_by(
+        intents.c.commit_key.desc(), intents.c.span_start, intents.c.ordinal, intents.c.round
+    )
+    return _rows(engine, query.limit(limit))
+
+
+def _rows(engine: Engine, query: Select[*tuple[object, ...]]) -> list[dict[str, object]]:
+    with engine.connect() as connection:
+        return [dict(row) for row in connection.execute(query).mappings()]
