@@ -7,7 +7,6 @@ from typing import cast
 
 from effects.errors import EffectTableRefused
 from effects.strict_json import JSONValue
-from effects.strict_json import JSONValue
 from effects.table import EffectTable
 from gateway.errors import InvalidEffects, NotSupported, PreconditionFailed
 from gateway.principal import Principal, Role
@@ -54,8 +53,11 @@ class EffectTables:
         *,
         expected_version: int | None = None,
     ) -> TableInForce:
-        """Put a table in force, given as YAML or as its document. Raises ``InvalidEffects``, ``NotSupported`` for parts that are not built yet, and
-        ``PreconditionFailed`` if the version in force is not the expected one. An equal table changes nothing."""
+        """Put a table in force, given as YAML or as its document. An equal table changes nothing.
+
+        Raises ``InvalidEffects``, ``NotSupported`` for parts that are not built yet, and ``PreconditionFailed`` if the
+        version in force is not the expected one.
+        """
         principal.require(Role.OPERATOR)
         try:
             table = EffectTable.parse(source) if isinstance(source, str) else EffectTable.from_document(source)

@@ -1,0 +1,1 @@
+"""The services over HTTP (interface.md, "HTTP"): FastAPI in front, problems for everything that goes wrong."""

@@ -1,0 +1,55 @@
+"""The FastAPI application."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import PackageNotFoundError, version
+
+from anyio.to_thread import current_default_thread_limiter
+from fastapi import FastAPI
+
+from gateway.http import doubts, effects, events, health, intents, streams
+from gateway.http.document import describe
+from gateway.http.guard import Guard
+from gateway.http.problems import answer_with_problems
+from gateway.http.settings import HttpSettings
+from gateway.service.services import Services
+
+_DESCRIPTION = """The gate between a language model and the tools it calls.
+
+Every error is a problem document (RFC 9457) whose `code` is stable. No keys exist yet: the gateway runs open, every caller
+holds every role, an `Authorization` header is not looked at; `Host` and `Origin` are checked instead."""
+
+
+def create_app(services: Services, settings: HttpSettings) -> FastAPI:
+    """The HTTP interface of ``services``. Closing them is for the caller."""
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        current_default_thread_limiter().total_tokens = settings.threads
+        yield
+
+    app = FastAPI(
+        title="Commitgate",
+        version=_version(),
+        description=_DESCRIPTION,
+        lifespan=lifespan,
+        openapi_url="/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.services = services
+    app.state.settings = settings
+    for part in (streams, events, intents, effects, doubts, health):
+        app.include_router(part.router)
+    answer_with_problems(app)
+    describe(app)
+    app.add_middleware(Guard, hosts=settings.hosts, origins=settings.origins)
+    return app
+
+
+def _version() -> str:
+    try:
+        return version("commitgate")
+    except PackageNotFoundError:
+        return "0"

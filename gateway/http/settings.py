@@ -1,0 +1,21 @@
+"""What can be set of the HTTP front."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """Limits and names of one HTTP front.
+
+    ``hosts``: names or addresses, without ports, that the ``Host`` header may name beside those of loopback.
+    ``origins``: origins (``scheme://host[:port]``) of web pages that may call, beside the gateway's own.
+    ``body_limit``: bytes of a request body. ``threads``: service calls at one time. ``poll_seconds``: how often a
+    waiting request looks again. ``tenant``: the one that everybody acts in while no keys exist.
+    """
+
+    hosts: frozenset[str] = frozenset()
+    origins: frozenset[str] = frozenset()
+    body_limit: int = 4 * 1024 * 1024
+    threads: int = 64
+    poll_seconds: float = 0.03
+    tenant: str = "default"

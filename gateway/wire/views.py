@@ -1,0 +1,125 @@
+"""Streams and intents as callers see them (interface.md, "An intent")."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import ConfigDict, Field, JsonValue
+
+from effects.classes import EffectClass
+from effects.intent import BlockState, IntentState, Release, ResultStatus
+from gateway.wire.base import Answer, JSONObject
+
+
+class FootprintView(Answer):
+    """Resource keys read and written; null: undeclared. ``upstream``: what an undeclared footprint overlaps."""
+
+    reads: list[str] | None
+    writes: list[str] | None
+    upstream: str | None = None
+
+
+class ResultView(Answer):
+    """What came back from the tool."""
+
+    status: ResultStatus
+    content: JsonValue
+
+
+class IntentView(Answer):
+    """One tool call and what has become of it. ``result`` is there once it is final."""
+
+    commit_key: str
+    intent_id: str
+    branch: str
+    round: int
+    span: tuple[int, int]
+    ordinal: int
+    block: BlockState
+    tool: str | None
+    arguments: JsonValue
+    arguments_digest: str | None
+    call_id: str | None
+    effect: EffectClass
+    effect_version: int
+    footprint: FootprintView
+    state: IntentState
+    reason: str | None
+    release: Release | None
+    final: bool
+    stale: bool
+    attempts: int
+    idempotency_key: str | None
+    adopted_from: str | None
+    result: ResultView | None = None
+
+
+class BranchStanding(Answer):
+    """Where a branch stands: accepted tokens, accepted and pending ones, number of rejections."""
+
+    head: int
+    drafted_end: int
+    round: int
+
+
+class BranchView(BranchStanding):
+    """``text``: what the accepted tokens spell; ``ids``: theirs, where asked for."""
+
+    text: str
+    ids: list[int | None] | None = None
+
+
+class StreamOpened(Answer):
+    """Where the stream stands for its new writer."""
+
+    commit_key: str
+    writer_epoch: int
+    seq: int
+    branches: dict[str, BranchStanding]
+
+
+class StreamView(Answer):
+    """A whole stream."""
+
+    commit_key: str
+    writer_epoch: int
+    seq: int
+    branches: dict[str, BranchView]
+    intents: list[IntentView]
+    finished: Literal["stop", "length", "error", "cancelled"] | None
+    parent: str | None
+    labels: JSONObject
+
+
+class EventsWritten(Answer):
+    """Where the stream stands after a batch, and every intent that it changed."""
+
+    seq: int
+    branches: dict[str, BranchStanding]
+    intents: list[IntentView]
+
+
+class EventView(Answer):
+    """One event: what all events have, and beside it the members of its payload."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: JSONObject = Field(init=False)
+
+    seq: int
+    type: str
+    branch: str | None
+    at: datetime
+    intent_id: str | None = None
+    attempt: int | None = None
+
+
+class EventsView(Answer):
+    """Events in order; ``seq`` is the stream's."""
+
+    events: list[EventView]
+    seq: int
+
+
+class Alive(Answer):
+    """Nothing is wrong."""
+
+    status: Literal["ok"]
