@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import pwd
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,7 +43,9 @@ class ServerAccount:
         """The `extra_groups=` of a subprocess that runs as this account: none of root's."""
         return [] if self.steps_down else None
 
-    def run(self, argv: Sequence[str | Path], stdin: str = "") -> subprocess.CompletedProcess[str]:
+    def run(
+        self, argv: Sequence[str | Path], stdin: str = "", preexec: Callable[[], None] | None = None
+    ) -> subprocess.CompletedProcess[str]:
         """Run a command to its end as this account, in a bare environment; OSError if it cannot begin."""
         return subprocess.run(
             [str(part) for part in argv],
@@ -57,6 +59,7 @@ class ServerAccount:
             user=self.user,
             group=self.group,
             extra_groups=self.extra_groups,
+            preexec_fn=preexec,
         )
 
     def can_enter(self, folder: Path) -> bool:

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import tempfile
 from pathlib import Path
 
 from gateway.embedded.binaries import Binaries
 from gateway.embedded.datafolder import DataFolder
 from gateway.embedded.errors import FolderUnusableError, InitFailedError, indented
 from gateway.embedded.notice import APP, DATABASE, OWNER, SERVICE, SUPERUSER
+from gateway.embedded.parentage import ended_with_parent
+
+MAKING = "making-"
 
 # The owner makes the roles itself: from Postgres 16 on that gives it the right to grant them, before that
 # CREATEROLE does.
@@ -49,17 +54,18 @@ def ensure(folder: DataFolder, binaries: Binaries) -> None:
                 f"{folder.data} is there and is no Postgres cluster; move it away to begin anew"
             )
         return
-    shutil.rmtree(folder.making, ignore_errors=True)
-    folder.making.mkdir()
-    folder.account.own(folder.making)
+    for left in folder.root.glob(f"{MAKING}*"):  # by a guardian that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    making = Path(tempfile.mkdtemp(prefix=MAKING, dir=folder.root))
+    folder.account.own(making)
     try:
-        draft = folder.making / "data"
+        draft = making / "data"
         _initdb(folder, binaries, draft)
         _bootstrap(folder, binaries, draft)
         draft.rename(folder.data)
         _sync(folder.root)
     finally:
-        shutil.rmtree(folder.making, ignore_errors=True)
+        shutil.rmtree(making, ignore_errors=True)
 
 
 def _initdb(folder: DataFolder, binaries: Binaries, draft: Path) -> None:
@@ -75,7 +81,7 @@ def _bootstrap(folder: DataFolder, binaries: Binaries, draft: Path) -> None:
 
 def _run(folder: DataFolder, argv: list[str | Path], stdin: str) -> None:
     try:
-        done = folder.account.run(argv, stdin)
+        done = folder.account.run(argv, stdin, ended_with_parent(signal.SIGTERM))
     except OSError as error:
         raise InitFailedError(f"{argv[0]} cannot be run: {error.strerror}") from error
     if done.returncode != 0:

@@ -35,11 +35,6 @@ class DataFolder:
         return self.root / "data"
 
     @property
-    def making(self) -> Path:
-        """Where a new cluster is made."""
-        return self.root / "making"
-
-    @property
     def software(self) -> Path:
         """Copies of executables that the account cannot reach where they are installed."""
         return self.root / "software"

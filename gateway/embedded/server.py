@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import re
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,9 +14,9 @@ from gateway.embedded.account import bare_environment
 from gateway.embedded.binaries import Binaries
 from gateway.embedded.datafolder import DataFolder
 from gateway.embedded.errors import BadSettingError, ServerStartError, StartTimeoutError, log_tail
+from gateway.embedded.parentage import ended_with_parent
 from gateway.embedded.socketdir import PORT
 
-PR_SET_PDEATHSIG = 1
 LOG_LIMIT = 10_000_000
 NAME = re.compile(r"[a-z_][a-z0-9_.]*")
 OWNED = frozenset({"listen_addresses", "unix_socket_directories", "port", "data_directory"})
@@ -57,7 +54,7 @@ class Server:
                     user=folder.account.user,
                     group=folder.account.group,
                     extra_groups=folder.account.extra_groups,
-                    preexec_fn=_die_with(os.getpid()),
+                    preexec_fn=ended_with_parent(signal.SIGQUIT),
                 )
         except OSError as error:
             raise ServerStartError(f"{argv[0]} cannot be run: {error.strerror}") from error
@@ -127,16 +124,3 @@ def _says_ready(pid_file: Path, pid: int) -> bool:
     except (FileNotFoundError, UnicodeDecodeError):
         return False
     return len(lines) >= 8 and lines[0].strip() == str(pid) and lines[7].strip() == "ready"
-
-
-def _die_with(guardian: int) -> Callable[[], None] | None:
-    if not sys.platform.startswith("linux"):
-        return None
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-
-    def ask_for_signal() -> None:
-        prctl(PR_SET_PDEATHSIG, int(signal.SIGQUIT), 0, 0, 0)
-        if os.getppid() != guardian:  # it died before the request was made
-            os._exit(1)
-
-    return ask_for_signal
