@@ -37,7 +37,7 @@ class SinkError(DecodingError):
     code = "sink_failed"
 
 
-class ModelRefused(DecodingError):  # noqa: N818 (says what happened, as its codes do)
+class ModelRefused(DecodingError):
     """A model, tokenizer or prompt that cannot be used as asked.
 
     Codes: ``model_not_loadable``, ``tokenizer_not_supported``, ``no_chat_template``, ``tokenizer_mismatch``,
