@@ -157,6 +157,9 @@ intents = Table(
     PrimaryKeyConstraint(*_KEY, "intent_id", name="intents_pkey"),
     Index("intents_released", *_KEY, "intent_id", postgresql_where=text("state = 'released'")),
     Index("intents_in_doubt", *_KEY, "intent_id", postgresql_where=text("state = 'in_doubt'")),
+    Index(
+        "intents_due", "shard", "retry_at", postgresql_where=text("state = 'held' and retry_at is not null")
+    ),
     comment="Projection: one row an intent, also the voided ones.",
 )
 

@@ -250,6 +250,14 @@ def _create_intents() -> None:
         comment="Projection: one row an intent, also the voided ones.",
     )
     op.create_index(
+        "intents_due",
+        "intents",
+        ["shard", "retry_at"],
+        unique=False,
+        schema="ledger",
+        postgresql_where=sa.text("state = 'held' and retry_at is not null"),
+    )
+    op.create_index(
         "intents_in_doubt",
         "intents",
         ["shard", "tenant", "commit_key", "intent_id"],

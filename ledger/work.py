@@ -1,0 +1,162 @@
+"""What waits to be done, for dispatchers: one statement a question, over all the shards that are served.
+
+Every statement asks for shards and is led by an index that begins with the shard. What is found may be gone a moment
+later: the decision that follows is taken on the stream's own state.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Engine,
+    Interval,
+    Select,
+    SmallInteger,
+    Table,
+    any_,
+    bindparam,
+    exists,
+    func,
+    literal,
+    select,
+    union_all,
+)
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.exc import DBAPIError
+
+from ledger.events import EFFECTS_STREAM, EventType
+from ledger.faults import unavailable
+from ledger.schema import dispatches, events, intents, of_stream, streams
+from ledger.sharding import StreamName
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedCall:
+    """An intent that was let go and is not sent yet."""
+
+    stream: StreamName
+    intent_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiredLease:
+    """A dispatch without an outcome whose lease has run out under ``epoch``."""
+
+    stream: StreamName
+    intent_id: str
+    attempt: int
+    epoch: int
+
+
+class Work:
+    """Questions to the ledger about what waits. ``engine``: from ``ledger.connect``. All raise LedgerUnavailable."""
+
+    def __init__(self, engine: Engine) -> None:
+        """See the class."""
+        self._engine = engine
+
+    def released(self, shards: Sequence[int], limit: int, *, after: int = -1) -> list[ReleasedCall]:
+        """At most ``limit`` released calls: those of the shards beyond ``after`` first, then the others."""
+        later = [shard for shard in shards if shard > after]
+        earlier = [shard for shard in shards if shard <= after]
+        rows = self._ask(_RELEASED, later=later, earlier=earlier, limit=limit)
+        return [ReleasedCall(_stream(row), row.intent_id) for row in rows]
+
+    def expired_leases(self, shards: Sequence[int], limit: int) -> list[ExpiredLease]:
+        """At most ``limit`` dispatches whose lease has run out, by the database's clock."""
+        rows = self._ask(_EXPIRED, shards=list(shards), limit=limit)
+        return [ExpiredLease(_stream(row), row.intent_id, row.attempt, row.epoch) for row in rows]
+
+    def due_retries(self, shards: Sequence[int], now: datetime, limit: int) -> list[StreamName]:
+        """Streams that hold a call whose time to be sent again has come."""
+        return [_stream(row) for row in self._ask(_DUE, shards=list(shards), now=now, limit=limit)]
+
+    def idle_streams(self, shards: Sequence[int], idle: timedelta, limit: int) -> list[StreamName]:
+        """Unfinished streams whose writer has been silent for ``idle``, by the database's clock."""
+        return [_stream(row) for row in self._ask(_IDLE, shards=list(shards), idle=idle, limit=limit)]
+
+    def outcome_recorded(self, stream: StreamName, intent_id: str, attempt: int, type_: EventType) -> bool:
+        """Whether the stream holds an event of this type about the attempt."""
+        statement = select(
+            exists().where(
+                of_stream(events, stream),
+                events.c.intent_id == intent_id,
+                events.c.attempt == attempt,
+                events.c.type == type_.value,
+            )
+        )
+        return bool(self._ask(statement)[0][0])
+
+    def _ask(self, statement: Any, **parameters: object) -> Sequence[Any]:
+        try:
+            with self._engine.connect() as connection:
+                automatic = connection.execution_options(isolation_level="AUTOCOMMIT")
+                return automatic.execute(statement, parameters).all()
+        except DBAPIError as error:
+            found = unavailable(error)
+            if found is error:
+                raise
+            raise found from error
+
+
+def _stream(row: Any) -> StreamName:
+    return StreamName(row.shard, row.tenant, row.commit_key)
+
+
+def _of_shards(table: Table, name: str) -> ColumnElement[bool]:
+    return table.c.shard == any_(bindparam(name, type_=ARRAY(SmallInteger)))
+
+
+def _spelled(word: str) -> ColumnElement[str]:
+    # A partial index is found only where its condition stands in the statement itself, not in a parameter.
+    return literal(word, literal_execute=True)
+
+
+def _released(shards: str) -> Select[Any]:
+    columns = (intents.c.shard, intents.c.tenant, intents.c.commit_key, intents.c.intent_id)
+    found = select(*columns).where(_of_shards(intents, shards), intents.c.state == _spelled("released"))
+    # Ordered as the index is, and limited by itself, so that no more rows are read than are asked for.
+    return select(found.order_by(*columns).limit(bindparam("limit")).subquery())
+
+
+_RELEASED = union_all(_released("later"), _released("earlier")).limit(bindparam("limit"))
+
+# now(), not clock_timestamp(): an index can only be searched for what does not move.
+_EXPIRED = (
+    select(
+        dispatches.c.shard,
+        dispatches.c.tenant,
+        dispatches.c.commit_key,
+        dispatches.c.intent_id,
+        dispatches.c.attempt,
+        dispatches.c.epoch,
+    )
+    .where(_of_shards(dispatches, "shards"), dispatches.c.open, dispatches.c.lease_until < func.now())
+    .limit(bindparam("limit"))
+)
+
+_DUE = (
+    select(intents.c.shard, intents.c.tenant, intents.c.commit_key)
+    .distinct()
+    .where(
+        _of_shards(intents, "shards"),
+        intents.c.state == _spelled("held"),
+        intents.c.retry_at.is_not(None),
+        intents.c.retry_at <= bindparam("now"),
+    )
+    .limit(bindparam("limit"))
+)
+
+_IDLE = (
+    select(streams.c.shard, streams.c.tenant, streams.c.commit_key)
+    .where(
+        _of_shards(streams, "shards"),
+        streams.c.finished.is_(None),
+        streams.c.commit_key != _spelled(EFFECTS_STREAM),
+        streams.c.last_at < func.now() - bindparam("idle", type_=Interval),
+    )
+    .limit(bindparam("limit"))
+)
