@@ -122,9 +122,14 @@ def _name(name: object, path: str) -> str:
 
 
 def _text(value: str, path: str) -> str:
-    if any(character == "\0" or "\ud800" <= character <= "\udfff" for character in value):
-        raise EffectTableRefused(path, "text holds neither NUL nor lone surrogates")
-    return value
+    try:
+        # YAML reads the two halves of a JSON escape like "\ud83d\ude00" one by one.
+        whole = value.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        raise EffectTableRefused(path, "text holds no lone surrogates") from None
+    if "\0" in whole:
+        raise EffectTableRefused(path, "text holds no NUL")
+    return whole
 
 
 def _in_short(error: yaml.YAMLError) -> str:

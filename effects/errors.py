@@ -25,7 +25,7 @@ class EffectsError(RuntimeError):
     code: ClassVar[str] = "effects_error"
 
 
-class SpeculativeEffectViolation(EffectsError):  # noqa: N818 - the spec's name
+class SpeculativeEffectViolation(EffectsError):
     """A side effect is committed, or was, against draft tokens that are not accepted."""
 
     code = "speculative_effect_violation"
@@ -45,7 +45,7 @@ class SpeculativePrefixCollapseError(EffectsError):
     code = "speculative_prefix_collapse"
 
 
-class EffectTableRefused(EffectsError):  # noqa: N818 - it names what happened to the table
+class EffectTableRefused(EffectsError):
     """An effect table is not taken. Nothing of it is in force.
 
     ``path`` names the place in the document (``tools.cancel_order.rules[0].when``; empty for the document as
@@ -67,7 +67,7 @@ class EffectTableRefused(EffectsError):  # noqa: N818 - it names what happened t
         return type(self), (self.path, self.reason, self.more)
 
 
-class FootprintRefused(EffectsError):  # noqa: N818 - it names what happened to the record
+class FootprintRefused(EffectsError):
     """A recorded footprint does not have the form that ``Footprint.to_json`` writes."""
 
     code = "footprint_refused"
