@@ -107,6 +107,7 @@ def main(argv: list[str]) -> int:
     """Run one guardian: `argv` holds an order; 0 when it served or had nothing to do, 1 when it failed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    os.closerange(3, 1024)  # what the user had open is not to stay open with this
     os.chdir("/")
     os.umask(0o077)
     order = Order.read(argv[0])
