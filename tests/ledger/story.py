@@ -9,14 +9,14 @@ INTENT = "i1"
 START, END = 2, 6
 
 
-def opened() -> NewEvent:
+def opened(*branches: str) -> NewEvent:
     payload = {
         "writer_epoch": 1,
         "format": "hermes",
         "from": "posted",
         "binding": {"kind": "single"},
         "branches_mode": "agree",
-        "branches": ["main"],
+        "branches": list(branches) or ["main"],
     }
     return NewEvent(EventType.STREAM_OPENED, payload)
 
@@ -30,13 +30,13 @@ def drafted(start: int, count: int, round_: int = 0, branch: str = "main") -> Ne
     )
 
 
-def ruled(start: int, end: int, accepted: int, own: bool = False) -> NewEvent:
+def ruled(start: int, end: int, accepted: int, own: bool = False, branch: str = "main") -> NewEvent:
     payload = {"round": 0, "start": start, "end": end, "accepted": accepted}
     if own:
         payload["token"] = {"text": "own "}
     cut = start + accepted if accepted < end - start else None
     return NewEvent(
-        EventType.TOKENS_RULED, payload, branch="main", head_after=start + accepted + own, cut_at=cut
+        EventType.TOKENS_RULED, payload, branch=branch, head_after=start + accepted + own, cut_at=cut
     )
 
 

@@ -87,10 +87,14 @@ def test_a_cleared_block_is_licensed(turn, effect):
     turn.say(held(effect), ruled(0, 6, 6), released(effect)).license(licence(effect))
 
 
-@pytest.mark.parametrize(
-    ("effect", "constraint"), [("IDEMPOTENT", "licence_block_accepted"), ("WRITE", None)]
-)
-def test_an_undecided_block_is_not_unless_it_is_a_read(turn, effect, constraint):
+@pytest.mark.parametrize("effect", CLASSES)
+def test_rows_of_the_same_transaction_count(turn, effect):
+    events = (held(effect), ruled(0, 6, 6), released(effect), started(effect=effect))
+    turn.side(licence(effect), events=events)
+
+
+@pytest.mark.parametrize("effect", ["IDEMPOTENT", "WRITE"])
+def test_an_undecided_block_is_not_unless_it_is_a_read(turn, effect):
     turn.say(held("READ_ONLY")).license(licence("READ_ONLY"))
     assert turn.refused(licence(effect, attempt=2)) == "licence_block_accepted"
 
@@ -121,11 +125,24 @@ def test_a_ruling_from_before_the_block_closed_does_not_count(turn):
     assert turn.say(ruled(0, 6, 6), held(closed_seq=4)).refused(licence()) == "licence_block_accepted"
 
 
-def test_rulings_of_another_branch_do_not_count(turn):
-    other = NewEvent(
-        EventType.EFFECTS_CHANGED, {"as": "a ruling"}, branch="side", head_after=20
-    )  # the fold of a ruling needs its branch; the constraint reads columns alone
-    turn.say(held(), other)
+@pytest.mark.parametrize(("branch", "constraint"), [("side", "licence_block_accepted"), ("main", None)])
+def test_rulings_of_another_branch_do_not_count(ledger, tenant, branch, constraint):
+    turn = Turn(ledger, tenant).say(opened("main", "side"), drafted(0, 8), drafted(0, 8, branch="side"))
+    turn.say(held(), ruled(0, 6, 6, branch=branch))
+    if constraint is None:
+        turn.license(licence())
+    else:
+        assert turn.refused(licence()) == constraint
+
+
+def test_cuts_of_another_branch_do_not_count(ledger, tenant):
+    turn = Turn(ledger, tenant).say(opened("main", "side"), drafted(0, 8), drafted(0, 8, branch="side"))
+    turn.say(held(), ruled(0, 6, 3, branch="side"), ruled(0, 6, 6)).license(licence())
+
+
+def test_rulings_of_another_stream_do_not_count(ledger, tenant):
+    Turn(ledger, tenant, "turn-2").say(opened(), drafted(0, 8), held(), ruled(0, 6, 6))
+    turn = Turn(ledger, tenant).say(opened(), drafted(0, 8), held())
     assert turn.refused(licence()) == "licence_block_accepted"
 
 
