@@ -1,10 +1,13 @@
 """The effect table in force: its version in the ledger and what it says."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from effects.strict_json import JSONRefused, parse
 from effects.table import Classification, EffectTable
+
+REMEMBERED = 10_000
+"""Calls whose classification is kept: a call is judged again at every step of its turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,10 +16,20 @@ class TableInForce:
 
     version: int
     table: EffectTable
+    _known: dict[tuple[str | None, str | None], Classification] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def classify(self, tool: str | None, arguments_raw: str | None) -> Classification:
         """What the table says of one call, from the bytes that were accepted. An unknown or unparsable call is a WRITE."""
-        return self.table.classify(tool or "", _arguments(arguments_raw))
+        call = (tool, arguments_raw)
+        known = self._known.get(call)
+        if known is None:
+            known = self.table.classify(tool or "", _arguments(arguments_raw))
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            self._known[call] = known
+        return known
 
 
 def _arguments(raw: str | None) -> Mapping[str, object] | None:
