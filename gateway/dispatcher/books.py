@@ -1,0 +1,121 @@
+"""The ledger as a dispatcher uses it: blocking calls run in threads, and an outcome is tried until it is written."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from functools import partial
+from typing import ParamSpec, TypeVar
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exponential
+
+from gateway.service.tables import EffectTables
+from gateway.turn.tables import TableInForce
+from gateway.turn.unfolding import Unfolding
+from ledger.append import Appended, Change, Ledger
+from ledger.change import SideRow
+from ledger.errors import LedgerError, LicenceRefused, OutcomeUnknown, UnwritableValue
+from ledger.sharding import StreamName
+from ledger.state import StreamState
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Decide = Callable[[Unfolding, TableInForce], Sequence[SideRow]]
+"""Adds events to the unfolding and answers with the rows that stand or fall with them. May be asked more than once."""
+
+Sleep = Callable[[float], Awaitable[None]]
+
+LONGEST_PAUSE = 5.0
+"""Seconds between two tries to write what must be written."""
+
+_log = structlog.get_logger(__name__)
+
+
+class Books:
+    """Decisions on streams, taken in threads of its own. ``clock``: aware datetimes. Close it at the end."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        tables: EffectTables,
+        *,
+        clock: Callable[[], datetime],
+        sleep: Sleep = asyncio.sleep,
+        threads: int = 8,
+    ) -> None:
+        """See the class; ``threads``: how many decisions run at once."""
+        self._ledger = ledger
+        self._tables = tables
+        self._clock = clock
+        self._sleep = sleep
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="dispatcher-ledger")
+
+    @property
+    def now(self) -> datetime:
+        """The time for decisions."""
+        return self._clock()
+
+    def close(self) -> None:
+        """Wait for what runs; nothing can be asked any more."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+    async def ask(self, question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The answer of a blocking call."""
+        call = partial(question, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+
+    async def decide(self, stream: StreamName, decide: Decide) -> Appended:
+        """Append what ``decide`` makes of the stream. Raises what ``Ledger.append`` raises."""
+        return await self.ask(self._append, stream, decide)
+
+    async def insist(self, stream: StreamName, decide: Decide, written: Callable[[], bool]) -> None:
+        """Append what ``decide`` makes of the stream, however long the database stays away.
+
+        ``written`` (blocking) says whether it is written already; asked where a COMMIT's fate is unknown. Raises
+        UnwritableValue and LicenceRefused, which no patience cures.
+        """
+        unsure = False
+        retrying = AsyncRetrying(
+            retry=retry_if_exception(_may_pass),
+            wait=wait_exponential(multiplier=0.1, max=LONGEST_PAUSE),
+            sleep=self._sleep,
+            before_sleep=partial(_warn, stream),
+            reraise=True,
+        )
+        async for attempt in retrying:
+            with attempt:
+                if unsure and await self.ask(written):
+                    return
+                try:
+                    await self.decide(stream, decide)
+                except OutcomeUnknown:
+                    unsure = True
+                    raise
+
+    def _append(self, stream: StreamName, decide: Decide) -> Appended:
+        force = self._tables.current(stream.tenant)
+
+        def change(state: StreamState) -> Change:
+            unfolding = Unfolding(state, self._clock())
+            side = tuple(decide(unfolding, force))
+            return Change(unfolding.events, side)
+
+        return self._ledger.append(stream.tenant, stream.commit_key, change)
+
+
+def _may_pass(error: BaseException) -> bool:
+    if isinstance(error, UnwritableValue | LicenceRefused):
+        return False
+    return isinstance(error, LedgerError | SQLAlchemyError)
+
+
+def _warn(stream: StreamName, state: RetryCallState) -> None:
+    error = state.outcome.exception() if state.outcome is not None else None
+    _log.warning(
+        "outcome_not_recorded_yet",
+        commit_key=stream.commit_key,
+        tries=state.attempt_number,
+        error=getattr(error, "code", type(error).__name__),
+    )

@@ -1,0 +1,172 @@
+"""One claimed call, from its first transmission to its recorded outcome (design.md, "Dispatch: what is promised")."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_attempt, wait_exponential
+
+from effects.classes import EffectClass
+from effects.intent import ResultStatus
+from gateway.dispatcher.books import Sleep
+from gateway.dispatcher.claim import ClaimedCall
+from gateway.dispatcher.outcome import Outcomes
+from gateway.dispatcher.settings import DispatcherSettings
+from gateway.turn.dispatching import Outcome
+from gateway.upstream.port import Answered, MaybeSent, NotSent, Reply, Upstream
+
+TIMEOUT = "timeout"
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """The lease was over before the next transmission could begin."""
+
+    because: str = "lease_lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Overdue:
+    """The tool's timeout is over; the transmission goes on, and ``reply`` may still come."""
+
+    reply: asyncio.Task[Reply]
+
+
+End = Answered | NotSent | MaybeSent | Fenced | Overdue
+
+
+class Call:
+    """Sends one claimed call as often as its class allows, and records what came of it. Used once."""
+
+    def __init__(
+        self,
+        claimed: ClaimedCall,
+        upstream: Upstream,
+        outcomes: Outcomes,
+        settings: DispatcherSettings,
+        *,
+        monotonic: Callable[[], float],
+        sleep: Sleep,
+    ) -> None:
+        """See the class."""
+        self._call = claimed.assignment
+        self._lease = claimed.lease
+        self._window_ends = claimed.window_ends
+        self._upstream = upstream
+        self._outcomes = outcomes
+        self._settings = settings
+        self._monotonic = monotonic
+        self._sleep = sleep
+        self._tries = 0
+        self._maybe_sent = False
+
+    async def run(self) -> asyncio.Task[Reply] | None:
+        """Send and record. Answers with the reply still to come where the call is in doubt only by its timeout."""
+        end = await self._send()
+        if isinstance(end, Overdue):
+            try:
+                await self._outcomes.lose(self._lease, because=TIMEOUT)
+            except BaseException:
+                end.reply.cancel()
+                raise
+            return end.reply
+        if isinstance(end, Answered):
+            outcome = Outcome(end.status, end.content, tries=self._tries)
+            await self._outcomes.settle(self._lease, outcome)
+        elif isinstance(end, Fenced) and self._is_read:
+            await self._outcomes.lose(self._lease, because=end.because)
+        elif not self._maybe_sent:
+            await self._outcomes.settle(self._lease, self._unavailable(end.because, unsent=True))
+        elif self._is_read:
+            await self._outcomes.settle(self._lease, self._unavailable(end.because, unsent=False))
+        else:
+            pause = self._settings.pause_after(self._call.attempt)
+            await self._outcomes.lose(self._lease, because=end.because, retry_after=pause)
+        return None
+
+    async def await_late(self, waiting: asyncio.Task[Reply]) -> None:
+        """Wait for the reply to a call that was left in doubt, and record it as late."""
+        reply = await _hold(waiting)
+        if isinstance(reply, Answered):
+            outcome = Outcome(reply.status, reply.content, tries=self._tries)
+            await self._outcomes.settle(self._lease, outcome)
+        elif isinstance(reply, NotSent):
+            await self._outcomes.settle(self._lease, self._unavailable(reply.because, unsent=True))
+
+    @property
+    def _is_read(self) -> bool:
+        return self._call.effect is EffectClass.READ_ONLY
+
+    def _unavailable(self, because: str, *, unsent: bool) -> Outcome:
+        content = {"because": because}
+        return Outcome(ResultStatus.UNAVAILABLE, content, unsent=unsent, tries=self._tries)
+
+    async def _send(self) -> End:
+        retrying = AsyncRetrying(
+            retry=retry_if_result(self._worth_repeating),
+            stop=stop_after_attempt(self._settings.tries),
+            wait=wait_exponential(multiplier=self._settings.backoff),
+            sleep=self._sleep,
+            retry_error_callback=_last,
+        )
+        end: End = await retrying(self._transmit)
+        return end
+
+    def _worth_repeating(self, end: End) -> bool:
+        return isinstance(end, NotSent) or (isinstance(end, MaybeSent) and self._may_repeat())
+
+    def _may_repeat(self) -> bool:
+        """Whether the call may be transmitted again although it may have happened."""
+        if self._is_read:
+            return True
+        if self._call.effect is EffectClass.WRITE or self._window_ends is None:
+            return False
+        return self._monotonic() < self._window_ends
+
+    async def _transmit(self) -> End:
+        now = self._monotonic()
+        if not self._lease.holds(now):
+            return Fenced()
+        if self._maybe_sent and not self._may_repeat():
+            return MaybeSent("window_over")
+        self._tries += 1
+        end = await self._exchange()
+        self._maybe_sent = self._maybe_sent or isinstance(end, MaybeSent | Overdue)
+        return end
+
+    async def _exchange(self) -> End:
+        timeout = self._call.timeout
+        if self._may_repeat():
+            return await self._reply(timeout)
+        # Giving such a call up would lose its answer: the doubt is recorded, and the answer awaited all the same.
+        reply = asyncio.create_task(self._reply(timeout + self._settings.late_wait))
+        try:
+            done, _ = await asyncio.wait({reply}, timeout=timeout)
+        except asyncio.CancelledError:
+            reply.cancel()
+            raise
+        return reply.result() if done else Overdue(reply)
+
+    async def _reply(self, timeout: float) -> Reply:
+        try:
+            return await self._upstream.send(self._call, timeout=timeout)
+        except Exception:  # noqa: BLE001 - an adapter that breaks has sent the call, for all we know
+            _log.exception("upstream_failed", intent_id=self._call.intent_id)
+            return MaybeSent("upstream_failed")
+
+
+def _last(state: RetryCallState) -> End:
+    assert state.outcome is not None  # noqa: S101 - tenacity calls back after an outcome only
+    end: End = state.outcome.result()
+    return end
+
+
+async def _hold(waiting: asyncio.Task[Reply]) -> Reply:
+    try:
+        return await waiting
+    except asyncio.CancelledError:
+        waiting.cancel()
+        raise

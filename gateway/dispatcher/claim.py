@@ -1,0 +1,137 @@
+"""Claiming a released call: its dispatch and its lease are durable before anything is sent."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import structlog
+
+from effects.classes import EffectClass
+from effects.intent import IntentState
+from gateway.dispatcher.books import Books
+from gateway.dispatcher.leases import Lease
+from gateway.dispatcher.settings import DispatcherSettings
+from gateway.turn import dispatching
+from gateway.turn.dispatching import Assignment
+from gateway.turn.tables import TableInForce
+from gateway.turn.unfolding import Unfolding
+from ledger.change import Licence, SideRow
+from ledger.errors import LicenceRefused
+from ledger.state import Intent
+from ledger.work import ReleasedCall
+
+FIRST_EPOCH = 1
+"""Epoch of a fresh lease; whoever seizes it raises the epoch."""
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedCall:
+    """A call that this worker, and no other, may send.
+
+    ``window_ends``: monotonic seconds until which the tool recognises the call's idempotency key; None: never.
+    """
+
+    assignment: Assignment
+    lease: Lease
+    window_ends: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unclaimed:
+    """Nothing to send. ``waits``: the call is still released, so it will be found again."""
+
+    waits: bool
+
+
+class Claims:
+    """Claims calls for one worker."""
+
+    def __init__(
+        self, books: Books, settings: DispatcherSettings, worker: str, monotonic: Callable[[], float]
+    ) -> None:
+        """``worker``: name of this process's dispatcher, unlike every other's."""
+        self._books = books
+        self._settings = settings
+        self._worker = worker
+        self._monotonic = monotonic
+
+    async def claim(self, call: ReleasedCall) -> ClaimedCall | Unclaimed:
+        """Claim it, if the gate still lets it go and nobody was faster. Raises what ``Ledger.append`` raises, but for
+        LicenceRefused: the database found what the gate should have; it is reported, and the call is not sent."""
+        decision = _Claim(call, self._worker, self._settings)
+        before = self._monotonic()
+        try:
+            appended = await self._books.decide(call.stream, decision)
+        except LicenceRefused as refused:
+            _log.error(
+                "speculative_effect_violation",
+                commit_key=call.stream.commit_key,
+                intent_id=call.intent_id,
+                constraint=refused.constraint,
+                detail=str(refused),
+            )
+            return Unclaimed(waits=True)
+        assignment = decision.assignment
+        intent = appended.state.intents.get(call.intent_id)
+        if assignment is None or intent is None:
+            return Unclaimed(waits=intent is not None and intent.state is IntentState.RELEASED)
+        seconds = self._settings.lease_seconds(assignment.timeout)
+        lease = Lease(call.stream, call.intent_id, assignment.attempt, FIRST_EPOCH, seconds, before)
+        return ClaimedCall(assignment, lease, self._window_ends(assignment, intent))
+
+    def _window_ends(self, assignment: Assignment, intent: Intent) -> float | None:
+        if assignment.window is None or intent.first_dispatched_at is None:
+            return None
+        spent = (self._books.now - intent.first_dispatched_at).total_seconds()
+        return self._monotonic() + assignment.window - spent
+
+
+class _Claim:
+    """The decision; ``assignment`` is what it came to when it was last taken."""
+
+    def __init__(self, call: ReleasedCall, worker: str, settings: DispatcherSettings) -> None:
+        self.assignment: Assignment | None = None
+        self._call = call
+        self._worker = worker
+        self._settings = settings
+
+    def __call__(self, unfolding: Unfolding, force: TableInForce) -> Sequence[SideRow]:
+        intent_id = self._call.intent_id
+        self.assignment = dispatching.claim(
+            unfolding, force, intent_id, worker=self._worker, epoch=FIRST_EPOCH
+        )
+        if self.assignment is None:
+            return ()
+        if _must_not_repeat(self.assignment, unfolding):
+            # Started and lost in one: it is in doubt on account of the dispatches before, and gets no licence to be sent.
+            dispatching.lose(
+                unfolding, force, intent_id, self.assignment.attempt, because="may_not_be_repeated"
+            )
+            self.assignment = None
+            return ()
+        licence = Licence(
+            intent_id=intent_id,
+            attempt=self.assignment.attempt,
+            branch=unfolding.intent(intent_id).branch,
+            effect=self.assignment.effect.value,
+            once_key=intent_id if self.assignment.effect is EffectClass.WRITE else None,
+            worker=self._worker,
+            epoch=FIRST_EPOCH,
+            lease_seconds=self._settings.lease_seconds(self.assignment.timeout),
+        )
+        return (licence,)
+
+
+def _must_not_repeat(assignment: Assignment, unfolding: Unfolding) -> bool:
+    """Whether an earlier dispatch may have happened and the tool would not recognise the call any more.
+
+    So it is after an IDEMPOTENT call's window, and where the effect table now says WRITE of what it said less before.
+    """
+    if assignment.attempt == 1 or assignment.effect is EffectClass.READ_ONLY:
+        return False
+    first = unfolding.intent(assignment.intent_id).first_dispatched_at
+    if assignment.effect is EffectClass.WRITE or assignment.window is None or first is None:
+        return True
+    return unfolding.now - first >= timedelta(seconds=assignment.window)

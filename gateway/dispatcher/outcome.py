@@ -1,0 +1,95 @@
+"""Recording what became of a dispatch: once, whoever else decided about it meanwhile (design.md, "Dispatch")."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import structlog
+
+from gateway.dispatcher.books import Books
+from gateway.dispatcher.leases import Lease
+from gateway.turn import dispatching
+from gateway.turn.dispatching import Outcome
+from gateway.turn.tables import TableInForce
+from gateway.turn.unfolding import Unfolding
+from ledger.change import CloseLicence, SideRow
+from ledger.errors import UnwritableValue
+from ledger.events import EventType
+from ledger.work import Work
+
+_log = structlog.get_logger(__name__)
+
+
+class Outcomes:
+    """Writes outcomes and losses; neither gives up while the database is away."""
+
+    def __init__(self, books: Books, work: Work) -> None:
+        """See the class."""
+        self._books = books
+        self._work = work
+
+    async def settle(self, lease: Lease, outcome: Outcome) -> None:
+        """Record what came back: on time it settles the call and closes the licence, else it is kept as late."""
+        try:
+            await self._record(_Settlement(lease, outcome))
+        except UnwritableValue as error:
+            _log.warning("content_not_writable", intent_id=lease.intent_id, error=str(error))
+            await self._record(_Settlement(lease, replace(outcome, content={"unwritable": str(error)})))
+
+    async def lose(self, lease: Lease, *, because: str, retry_after: float = 0.0) -> None:
+        """Record that nobody knows whether the call happened, unless somebody decided about it already."""
+        await self._record(_Loss(lease, because, retry_after))
+
+    async def _record(self, decision: "_Settlement | _Loss") -> None:
+        lease = decision.lease
+
+        def written() -> bool:
+            return decision.type is not None and self._work.outcome_recorded(
+                lease.stream, lease.intent_id, lease.attempt, decision.type
+            )
+
+        await self._books.insist(lease.stream, decision, written)
+
+
+class _Settlement:
+    """``type``: the event that it came to when it was last taken."""
+
+    def __init__(self, lease: Lease, outcome: Outcome) -> None:
+        self.lease = lease
+        self.type: EventType | None = None
+        self._outcome = outcome
+
+    def __call__(self, unfolding: Unfolding, force: TableInForce) -> Sequence[SideRow]:
+        lease = self.lease
+        on_time = dispatching.settle(unfolding, force, lease.intent_id, lease.attempt, self._outcome)
+        self.type = EventType.DISPATCH_SETTLED if on_time else EventType.DISPATCH_LATE
+        if not on_time:
+            return ()
+        closing = CloseLicence(
+            intent_id=lease.intent_id, attempt=lease.attempt, epoch=lease.epoch, unsent=self._outcome.unsent
+        )
+        return (closing,)
+
+
+class _Loss:
+    """A loss needs no event type: taken again, it sees for itself that the dispatch is not awaited any more."""
+
+    type: EventType | None = None
+
+    def __init__(self, lease: Lease, because: str, retry_after: float) -> None:
+        self.lease = lease
+        self._because = because
+        self._retry_after = retry_after
+
+    def __call__(self, unfolding: Unfolding, force: TableInForce) -> Sequence[SideRow]:
+        lease = self.lease
+        lost = dispatching.lose(
+            unfolding,
+            force,
+            lease.intent_id,
+            lease.attempt,
+            because=self._because,
+            retry_after=self._retry_after,
+        )
+        if not lost:
+            return ()
+        return (CloseLicence(intent_id=lease.intent_id, attempt=lease.attempt, epoch=lease.epoch),)

@@ -1,0 +1,121 @@
+"""The sweep: what no running call will do. Leases that ran out, retries that are due, streams that fell silent."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
+from typing import TypeVar
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from gateway.dispatcher.books import Books, Decide, Sleep
+from gateway.dispatcher.settings import DispatcherSettings
+from gateway.turn import dispatching
+from gateway.turn.advance import advance
+from gateway.turn.tables import TableInForce
+from gateway.turn.tokens import finish_stream
+from gateway.turn.unfolding import Unfolding
+from ledger.change import SeizeLicence, SideRow
+from ledger.errors import LeaseLost, LedgerError
+from ledger.sharding import StreamName
+from ledger.work import ExpiredLease, Work
+
+T = TypeVar("T")
+LEASE_EXPIRED = "lease_expired"
+
+_log = structlog.get_logger(__name__)
+
+
+class Sweep:
+    """Looks over the served shards, at the start and then every ``sweep_interval``.
+
+    ``found_work`` is called after a round that changed something.
+    """
+
+    def __init__(
+        self,
+        books: Books,
+        work: Work,
+        settings: DispatcherSettings,
+        *,
+        sleep: Sleep,
+        found_work: Callable[[], None],
+    ) -> None:
+        """See the class."""
+        self._books = books
+        self._work = work
+        self._settings = settings
+        self._sleep = sleep
+        self._found_work = found_work
+
+    async def run(self) -> None:
+        """Sweep until cancelled; a database that is away is waited for."""
+        while True:
+            try:
+                if await self.once():
+                    self._found_work()
+            except (LedgerError, SQLAlchemyError) as error:
+                _log.warning("sweep_failed", error=str(error))
+            except Exception:  # noqa: BLE001 - one round that breaks must not end all that follow
+                _log.exception("sweep_failed")
+            await self._sleep(self._settings.sweep_interval)
+
+    async def once(self) -> int:
+        """One round; the number of streams that it changed. Raises LedgerUnavailable where it cannot look."""
+        shards, limit = self._settings.shards, self._settings.sweep_batch
+        leases = await self._books.ask(self._work.expired_leases, shards, limit)
+        changed = await self._each(leases, self._seize)
+        due = await self._books.ask(self._work.due_retries, shards, self._books.now, limit)
+        changed += await self._each(due, self._advance)
+        idle = timedelta(seconds=self._settings.idle_timeout)
+        silent = await self._books.ask(self._work.idle_streams, shards, idle, limit)
+        return changed + await self._each(silent, self._end_idle)
+
+    async def _each(self, found: Sequence[T], act: Callable[[T], Awaitable[bool]]) -> int:
+        changed = 0
+        for item in found:
+            try:
+                changed += await act(item)
+            except LeaseLost:
+                continue
+            except LedgerError as error:
+                _log.warning("not_swept", item=str(item), error=str(error))
+        return changed
+
+    async def _seize(self, lease: ExpiredLease) -> bool:
+        """Decide about a dispatch that was outlived. LeaseLost: its worker has renewed the lease or settled it."""
+        await self._books.decide(lease.stream, _seizing(lease))
+        _log.warning("lease_expired", commit_key=lease.stream.commit_key, intent_id=lease.intent_id)
+        return True
+
+    async def _advance(self, stream: StreamName) -> bool:
+        return bool((await self._books.decide(stream, _advancing)).events)
+
+    async def _end_idle(self, stream: StreamName) -> bool:
+        idle = timedelta(seconds=self._settings.idle_timeout)
+        return bool((await self._books.decide(stream, _ending(idle))).events)
+
+
+def _seizing(lease: ExpiredLease) -> Decide:
+    def decide(unfolding: Unfolding, force: TableInForce) -> Sequence[SideRow]:
+        dispatching.lose(unfolding, force, lease.intent_id, lease.attempt, because=LEASE_EXPIRED)
+        seized = SeizeLicence(intent_id=lease.intent_id, attempt=lease.attempt, seen_epoch=lease.epoch)
+        return (seized,)
+
+    return decide
+
+
+def _advancing(unfolding: Unfolding, force: TableInForce) -> Sequence[SideRow]:
+    advance(unfolding, force)
+    return ()
+
+
+def _ending(idle: timedelta) -> Decide:
+    def decide(unfolding: Unfolding, force: TableInForce) -> Sequence[SideRow]:
+        state = unfolding.state
+        silent_since = state.last_writer_at
+        if state.finished is None and silent_since is not None and unfolding.now - silent_since >= idle:
+            finish_stream(unfolding, "error")
+            advance(unfolding, force)
+        return ()
+
+    return decide

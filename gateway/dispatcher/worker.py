@@ -1,0 +1,200 @@
+"""The dispatcher: finds released calls, claims them, and runs many at once."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from datetime import datetime
+
+import structlog
+import uuid_utils
+from sqlalchemy.exc import SQLAlchemyError
+
+from gateway.dispatcher.books import Books, Sleep
+from gateway.dispatcher.call import Call
+from gateway.dispatcher.claim import Claims, Unclaimed
+from gateway.dispatcher.cooling import Cooling
+from gateway.dispatcher.leases import LeaseKeeper
+from gateway.dispatcher.outcome import Outcomes
+from gateway.dispatcher.settings import DispatcherSettings
+from gateway.dispatcher.sweep import Sweep
+from gateway.dispatcher.wake import Wake
+from gateway.service.tables import EffectTables
+from gateway.upstream.port import Reply, Upstream
+from ledger.append import Ledger
+from ledger.errors import LedgerError
+from ledger.work import ReleasedCall, Work
+
+_log = structlog.get_logger(__name__)
+
+AWAY = 1.0
+"""Seconds to wait before the database is asked again that did not answer."""
+
+
+class Dispatcher:
+    """Sends released calls of the shards that it serves. Any number may run over one ledger.
+
+    ``worker_id`` names this dispatcher in the ledger, unlike every other (None: a fresh one). ``clock``: aware
+    datetimes; ``monotonic``: seconds; ``sleep`` spaces out transmissions. The upstream is closed when it ends. A
+    dispatcher runs once: by ``run`` in a loop of the caller's, or by ``start`` and ``stop`` in a thread of its own.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        work: Work,
+        tables: EffectTables,
+        upstream: Upstream,
+        settings: DispatcherSettings,
+        clock: Callable[[], datetime],
+        worker_id: str | None = None,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        """See the class."""
+        self.worker_id = worker_id or f"dispatcher-{uuid_utils.uuid7()}"
+        self._settings = settings
+        self._work = work
+        self._upstream = upstream
+        self._monotonic = monotonic
+        self._sleep = sleep
+        self._wake = Wake()
+        self._books = Books(ledger, tables, clock=clock, threads=settings.ledger_threads)
+        self._claims = Claims(self._books, settings, self.worker_id, monotonic)
+        self._outcomes = Outcomes(self._books, work)
+        self._leases = LeaseKeeper(
+            ledger, floor=settings.lease_floor, monotonic=monotonic, sleep=asyncio.sleep
+        )
+        self._sweep = Sweep(self._books, work, settings, sleep=asyncio.sleep, found_work=self.wake)
+        self._cooling = Cooling(monotonic)
+        self._running: dict[ReleasedCall, asyncio.Task[None]] = {}
+        self._late: set[asyncio.Task[None]] = set()
+        self._shard = -1
+        self._grace = settings.grace
+        self._thread: threading.Thread | None = None
+        self._stopped = threading.Event()
+
+    def wake(self) -> None:
+        """There may be something to send; from any thread."""
+        self._wake.ring()
+
+    @property
+    def alive(self) -> bool:
+        """Whether its thread runs; False also before ``start``."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def start(self) -> None:
+        """Run in a thread of its own until ``stop``."""
+        self._thread = threading.Thread(target=self._run_in_thread, name=self.worker_id, daemon=True)
+        self._thread.start()
+
+    def stop(self, grace: float | None = None) -> None:
+        """Claim nothing more, let running calls finish for ``grace`` seconds (None: as set), and return.
+
+        What is still running then is left to its lease: whoever sweeps next decides about it.
+        """
+        if grace is not None:
+            self._grace = grace
+        self._stopped.set()
+        self.wake()
+        if self._thread is not None:
+            self._thread.join()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Dispatch until ``stop`` is set, then drain as ``stop`` says."""
+        await self._serve(stop.is_set)
+
+    def _run_in_thread(self) -> None:
+        try:
+            asyncio.run(self._serve(self._stopped.is_set))
+        except Exception:  # noqa: BLE001 - nobody else sees what ends a thread
+            _log.exception("dispatcher_died", worker=self.worker_id)
+
+    async def _serve(self, stopped: Callable[[], bool]) -> None:
+        self._wake.bind()
+        keepers = [asyncio.create_task(self._leases.run()), asyncio.create_task(self._sweep.run())]
+        try:
+            while not stopped():
+                await self._round()
+                await self._wake.heard(self._settings.poll_interval)
+            await self._drain()
+        finally:
+            self._wake.unbind()
+            await _end(*keepers, *self._running.values(), *self._late)
+            await self._upstream.aclose()
+            self._books.close()
+
+    async def _round(self) -> None:
+        free = self._settings.concurrency - len(self._running)
+        if free <= 0:
+            return
+        try:
+            # Beside those that will be sent, as many as may be passed over.
+            limit = free + len(self._running) + len(self._cooling)
+            found = await self._books.ask(
+                self._work.released, self._settings.shards, limit, after=self._shard
+            )
+        except (LedgerError, SQLAlchemyError) as error:
+            _log.warning("ledger_away", worker=self.worker_id, error=str(error))
+            await self._wake.heard(AWAY)
+            return
+        for call in [c for c in found if c not in self._running and not self._cooling.holds(c)][:free]:
+            self._shard = call.stream.shard
+            self._running[call] = asyncio.create_task(self._dispatch(call))
+
+    async def _dispatch(self, found: ReleasedCall) -> None:
+        try:
+            claimed = await self._claims.claim(found)
+            if isinstance(claimed, Unclaimed):
+                (self._cooling.leave if claimed.waits else self._cooling.forget)(found)
+                return
+            self._cooling.forget(found)
+            call = Call(
+                claimed,
+                self._upstream,
+                self._outcomes,
+                self._settings,
+                monotonic=self._monotonic,
+                sleep=self._sleep,
+            )
+            self._leases.keep(claimed.lease)
+            try:
+                waiting = await call.run()
+            finally:
+                self._leases.let_go(claimed.lease)
+            if waiting is not None:
+                self._await_late(call, waiting)
+        except (LedgerError, SQLAlchemyError) as error:
+            self._cooling.leave(found)
+            _log.warning("not_claimed", intent_id=found.intent_id, error=str(error))
+        except Exception:  # noqa: BLE001 - one call that breaks must not end the others
+            self._cooling.leave(found)
+            _log.exception("dispatch_failed", intent_id=found.intent_id)
+        finally:
+            del self._running[found]
+            self.wake()
+
+    def _await_late(self, call: Call, waiting: asyncio.Task[Reply]) -> None:
+        # Not in ``_running``: a call in doubt must not take the place of one that waits to be sent.
+        task = asyncio.create_task(_logged(call.await_late(waiting)))
+        self._late.add(task)
+        task.add_done_callback(self._late.discard)
+
+    async def _drain(self) -> None:
+        deadline = self._monotonic() + self._grace
+        while (left := {*self._running.values(), *self._late}) and self._monotonic() < deadline:
+            await asyncio.wait(left, timeout=deadline - self._monotonic())
+
+
+async def _logged(work: Coroutine[object, object, None]) -> None:
+    try:
+        await work
+    except Exception:  # noqa: BLE001 - nobody awaits this task
+        _log.exception("late_outcome_failed")
+
+
+async def _end(*tasks: asyncio.Task[None]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
