@@ -116,27 +116,43 @@ class Ledger:
         (nobody knows).
         """
         stream = StreamName.of(tenant, commit_key)
-        failed_at = -1
         with self._turn(stream):
+            state = self._cache.get(stream) or self._read(stream)
             for tries in range(TRIES):
-                state = self._read(stream)
-                if state.seq == failed_at:
+                done = self._try(stream, state, decide)
+                if done is not None:
+                    return done
+                self._sleep(self._jitter() * min(0.001 * 2**tries, _LONGEST_PAUSE))
+                newer = self._read(stream)
+                if newer.seq == state.seq:
                     # Nobody was faster, so what is remembered here is not what the database holds.
                     self._cache.drop(stream)
-                    state = self._read(stream)
-                change = decide(state)
-                if not change.events and not change.side:
-                    return Appended(state, ())
-                ready = draft(stream, state, change, at=self._clock(), salt=self._salt)
-                try:
-                    self._commit(ready)
-                except Conflict:
-                    failed_at = state.seq
-                    self._sleep(self._jitter() * min(0.001 * 2**tries, _LONGEST_PAUSE))
-                else:
-                    self._cache.put(stream, ready.after)
-                    return Appended(ready.after, ready.events)
+                    newer = self._read(stream)
+                state = newer
         raise AppendContention(f"{TRIES} tries to append to {commit_key!r}, and others were faster each time")
+
+    def _try(
+        self, stream: StreamName, state: StreamState, decide: Callable[[StreamState], Change]
+    ) -> Appended | None:
+        """Decide on ``state`` and write; None where the stream is further than that.
+
+        Writing shows whether the state was the newest. Where nothing is to be written it has to be read.
+        """
+        try:
+            change = decide(state)
+        except Exception:
+            if self._read(stream).seq != state.seq:
+                return None
+            raise
+        if not change.events and not change.side:
+            return Appended(state, ()) if self._read(stream).seq == state.seq else None
+        ready = draft(stream, state, change, at=self._clock(), salt=self._salt)
+        try:
+            self._commit(ready)
+        except Conflict:
+            return None
+        self._cache.put(stream, ready.after)
+        return Appended(ready.after, ready.events)
 
     def _read(self, stream: StreamName) -> StreamState:
         state = self._cache.get(stream) or initial(stream.tenant, stream.commit_key)

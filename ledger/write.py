@@ -1,6 +1,6 @@
-"""The statements of one append: events by COPY on the driver's connection, then projections, then side rows.
+"""The statements of one append: events by COPY on the driver's connection, projections, then side rows.
 
-The order matters: the database checks a licence against the events, also those of the same transaction. Every
+Side rows come last: the database checks a licence against the events, also those of the same transaction. Every
 statement names the shard.
 """
 
@@ -40,11 +40,13 @@ def write(connection: Connection, draft: Draft) -> None:
     Raises Conflict where the stream moved on, LeaseLost, and the database's refusals as the driver raises
     them.
     """
+    # The stream's row comes first: whoever comes second waits here and finds it moved, which is no error in the
+    # server's log. The events' primary key is the check all the same.
+    _move_stream(connection, draft)
     if draft.records:
         _copy(connection, draft.stream, draft.records)
-    _move_stream(connection, draft)
-    _upsert(connection, branches, draft.stream, draft.rows.branches if draft.records else ())
-    _upsert(connection, intents, draft.stream, draft.rows.intents if draft.records else ())
+        _upsert(connection, branches, draft.stream, draft.rows.branches)
+        _upsert(connection, intents, draft.stream, draft.rows.intents)
     for row in draft.side:
         _write_side(connection, draft.stream, row, draft.after)
 

@@ -202,6 +202,36 @@ def test_side_rows_alone_are_decided_on_the_newest_state(ledger, engine, tenant)
     assert seen == [1, 2]
 
 
+@pytest.mark.parametrize("answer", ["refusal", "nothing"])
+def test_what_writes_nothing_is_decided_on_the_newest_state_too(ledger, engine, tenant, answer):
+    """Another process has moved the stream; the state remembered here would be refused, or need nothing."""
+    ledger.append(tenant, KEY, these(opened()))
+    other_process(engine).append(tenant, KEY, these(accepted(0, 1)))
+
+    def decide(state):
+        head = state.branches["main"].head
+        if head == 1:
+            return Change((accepted(1, 1),))
+        if answer == "refusal":
+            raise LookupError(head)
+        return Change()
+
+    assert [event.seq for event in ledger.append(tenant, KEY, decide).events] == [3]
+
+
+def test_a_refusal_on_the_newest_state_is_final(ledger, tenant):
+    ledger.append(tenant, KEY, these(opened()))
+    asked = []
+
+    def refuse(state):
+        asked.append(state.seq)
+        raise LookupError("no")
+
+    with pytest.raises(LookupError):
+        ledger.append(tenant, KEY, refuse)
+    assert asked == [1]
+
+
 def test_giving_up_is_an_error_of_its_own(engine, tenant):
     naps: list[float] = []
     ledger = Ledger(engine, clock=lambda: datetime.now(UTC), sleep=naps.append, jitter=lambda: 1.0)

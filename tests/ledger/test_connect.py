@@ -76,7 +76,9 @@ def test_commits_are_durable_whatever_the_default(weak, make, pgbouncer):
 
 
 def test_more_than_durable_stays(module_database, make):
-    engine = make(module_database.service_url + "?options=-csynchronous_commit%3Dremote_apply")
+    url = make_url(module_database.service_url)
+    url = url.update_query_dict({"options": "-csynchronous_commit=remote_apply"})
+    engine = make(url.render_as_string(hide_password=False))
     with engine.connect() as connection:
         assert setting(connection, "synchronous_commit") == "remote_apply"
 
