@@ -12,6 +12,8 @@ LedgerError                     ledger_error
 ├── OutcomeUnknown              commit_outcome_unknown
 ├── BatchIdTaken                batch_id_taken
 ├── LeaseLost                   lease_lost
+├── ToolLogRefused              tool_log_refused
+├── BadCursor                   bad_cursor
 └── LicenceRefused              speculative_effect_violation
 """
 
@@ -121,6 +123,26 @@ class LeaseLost(LedgerError):
         self.intent_id = intent_id
         self.attempt = attempt
         self.epoch = epoch
+
+
+class ToolLogRefused(LedgerError):
+    """A tool's log cannot be read as one: the file, or a line of it."""
+
+    code = "tool_log_refused"
+
+    def __init__(self, path: str, reason: str, line: int | None = None) -> None:
+        """``line``: from 1; None where the file as a whole is meant."""
+        place = path if line is None else f"{path}, line {line}"
+        super().__init__(f"tool log {place}: {reason}")
+        self.path = path
+        self.reason = reason
+        self.line = line
+
+
+class BadCursor(LedgerError):
+    """Text that no run of reconciliation gave as its cursor."""
+
+    code = "bad_cursor"
 
 
 class LicenceRefused(LedgerError):

@@ -1,0 +1,134 @@
+"""A case: the evidence about one stream, worked out once, for every check to look at."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from effects.intent import StreamEnd, stream_end
+from ledger.events import Event, EventType
+from ledger.reconcile.acceptance import AcceptedBranch, UnreadableTokens, accepted_branches
+from ledger.reconcile.evidence import Evidence, FindBlocks, FoundBlock, FoundCall
+from ledger.reconcile.finding import Finding, FindingKind
+from ledger.reconcile.trail import Attempt, Trail, body_of, trails
+
+
+@dataclass(frozen=True, slots=True)
+class SpelledCall:
+    """A call as accepted tokens spell it. ``accepted_seq``: seq of the event that accepted its block."""
+
+    block: FoundBlock
+    call: FoundCall
+    accepted_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """``accepted`` is None where the token events cannot be read; ``spelled`` where nobody could find blocks in them.
+
+    ``spelled`` is keyed by branch, start and ordinal. ``over``: nothing more is to be waited for before a call that
+    was accepted counts as lost.
+    """
+
+    evidence: Evidence
+    trails: Mapping[str, Trail]
+    accepted: Mapping[str, AcceptedBranch] | None
+    spelled: Mapping[tuple[str, int, int], SpelledCall] | None
+    unreadable: Finding | None
+    source: str
+    end: StreamEnd
+    over: bool
+    now: datetime
+    grace: timedelta
+
+    def accepted_seq(self, trail: Trail) -> int | None:
+        """Seq of the event that accepted the block of this intent; None where its tokens are not accepted."""
+        branch = (self.accepted or {}).get(trail.branch)
+        return None if branch is None else branch.accepted_seq(trail.span[1], trail.closed_seq)
+
+    def others(self, trail: Trail) -> Iterator[Trail]:
+        """Every other intent of the stream that was ever held."""
+        return (t for t in self.trails.values() if t is not trail and t.held is not None)
+
+    def sendings(self) -> Iterator[tuple[Trail, Attempt]]:
+        """Every dispatch in the union of events and rows, with its intent."""
+        return ((t, a) for t in self.trails.values() for a in t.ordered_attempts())
+
+    def finding(
+        self,
+        kind: FindingKind,
+        trail: Trail | None,
+        detail: str,
+        *,
+        seq: int | None = None,
+        line: int | None = None,
+        tool: str | None = None,
+    ) -> Finding:
+        """A finding about this stream."""
+        about = None if trail is None else trail.intent_id
+        name = (trail.tool if trail is not None else None) or tool
+        return Finding(
+            kind, self.evidence.tenant, self.evidence.commit_key, about, seq, detail, tool=name, log_line=line
+        )
+
+
+def case_of(
+    evidence: Evidence, *, now: datetime, grace: timedelta, find_blocks: FindBlocks | None = None
+) -> Case:
+    """Work out the evidence about one stream. ``now``: aware; ``grace``: as in ``examine``."""
+    accepted, unreadable = _accepted(evidence)
+    opened = next((e for e in evidence.events if e.type is EventType.STREAM_OPENED), None)
+    terms = {} if opened is None else body_of(opened)
+    finished = next((e for e in evidence.events if e.type is EventType.STREAM_FINISHED), None)
+    end = StreamEnd.OPEN if finished is None else _end(finished)
+    quiet = bool(evidence.events) and now - evidence.events[-1].at >= grace
+    return Case(
+        evidence=evidence,
+        trails=trails(evidence.events, evidence.dispatches),
+        accepted=accepted,
+        spelled=_spelled(accepted, str(terms.get("format", "")), find_blocks),
+        unreadable=unreadable,
+        source=str(terms.get("from", "")),
+        end=end,
+        over=quiet and end is not StreamEnd.ABORTED,
+        now=now,
+        grace=grace,
+    )
+
+
+def _accepted(evidence: Evidence) -> tuple[Mapping[str, AcceptedBranch] | None, Finding | None]:
+    try:
+        _check_whole(evidence.events)
+        return accepted_branches(evidence.events), None
+    except UnreadableTokens as error:
+        kind, about = FindingKind.UNREADABLE_STREAM, (evidence.tenant, evidence.commit_key)
+        return None, Finding(kind, *about, None, error.seq, str(error))
+
+
+def _check_whole(events: Sequence[Event]) -> None:
+    for place, event in enumerate(events, 1):
+        if event.seq != place:
+            raise UnreadableTokens(place, f"it is missing; {event.seq} comes next")
+
+
+def _end(finished: Event) -> StreamEnd:
+    try:
+        return stream_end(body_of(finished).get("reason"))
+    except KeyError:
+        return StreamEnd.ABORTED
+
+
+def _spelled(
+    accepted: Mapping[str, AcceptedBranch] | None, format_: str, find_blocks: FindBlocks | None
+) -> Mapping[tuple[str, int, int], SpelledCall] | None:
+    if accepted is None or find_blocks is None:
+        return None
+    calls: dict[tuple[str, int, int], SpelledCall] = {}
+    for name, branch in accepted.items():
+        blocks = find_blocks(format_, [token.text for token in branch.tokens])
+        if blocks is None:
+            return None
+        for block in blocks:
+            for call in block.calls:
+                place = (name, block.start, call.ordinal)
+                calls[place] = SpelledCall(block, call, branch.reached(block.end))
+    return calls
