@@ -13,7 +13,7 @@ class Settings(BaseSettings):
 
     ``database_url`` unset: the embedded Postgres of ``home``. ``migration_database_url``: the owner's login, for
     ``db upgrade`` only. ``pgbouncer``: a pooler in transaction mode stands before the database, so nothing is prepared.
-    ``lease_seconds``: shortest lease of a dispatch; a tool's own timeout lengthens it.
+    ``lease_seconds``: shortest lease of a dispatch; a tool's timeout plus ``lease_margin`` lengthens it.
     """
 
     model_config = SettingsConfigDict(env_prefix="COMMITGATE_", extra="ignore", frozen=True)
@@ -25,6 +25,7 @@ class Settings(BaseSettings):
     pool_size: int = Field(default=10, ge=1, le=200)
     tenant: str = Field(default="default", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
     lease_seconds: float = Field(default=10.0, gt=0)
+    lease_margin: float = Field(default=5.0, ge=0)
     sweep_seconds: float = Field(default=1.0, gt=0)
     poll_seconds: float = Field(default=0.05, gt=0)
     late_wait_seconds: float = Field(default=60.0, ge=0)

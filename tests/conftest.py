@@ -16,8 +16,6 @@ RUN_HOME = pytest.StashKey[Path]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """The process that began the run owns the home of its servers; workers and runs inside find it named."""
-    # pytest-alembic 0.13 binds its own tests to this file and cannot collect them under pytest 9.2.
-    config.option.pytest_alembic_tests_path = "none"
     if postgres.HOME_SETTING not in os.environ:
         config.stash[RUN_HOME] = postgres.make_home()
 

@@ -1,15 +1,16 @@
 """``commitgate serve`` and ``commitgate worker``: the processes that stay."""
 
 import signal
+import socket
 import threading
 from typing import Annotated
 
 import typer
 import uvicorn
 
-from gateway.cli.output import say
+from gateway.cli.output import say, write_line
 from gateway.database import database
-from gateway.errors import Forbidden
+from gateway.errors import Forbidden, Unavailable
 from gateway.http.app import create_app
 from gateway.http.settings import HttpSettings
 from gateway.running import dispatcher_over
@@ -46,13 +47,13 @@ def serve(
             f"open: no keys exist, so every caller on this machine may do everything in tenant {settings.tenant!r}"
         )
         app = create_app(services, HttpSettings(body_limit=settings.body_limit, tenant=settings.tenant))
-        server = uvicorn.Server(
-            uvicorn.Config(app, host=host, port=port, log_level="warning", access_log=False)
-        )
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+        listening = _listen(host, port)
         if running is not None:
             running.start()
         try:
-            server.run()
+            write_line({"listening": _url(listening)})
+            server.run(sockets=[listening])
         finally:
             if running is not None:
                 running.stop()
@@ -70,3 +71,21 @@ def worker() -> None:
         say("dispatching")
         ended.wait()
         running.stop()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(2048)
+    except OSError as error:
+        listening.close()
+        raise Unavailable(f"cannot listen on {host}:{port}: {error.strerror}") from error
+    return listening
+
+
+def _url(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if listening.family is socket.AF_INET6 else f"http://{host}:{port}"

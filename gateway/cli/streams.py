@@ -3,12 +3,12 @@
 from typing import Annotated
 
 import typer
-from ledger.timeline import timeline
 from rich.console import Console
 
 from gateway.cli.output import Format, FormatOption, chosen, show_rows, write_line
 from gateway.cli.session import services
 from ledger.listing import list_streams
+from ledger.timeline import timeline
 
 app = typer.Typer(help="Streams: one for each model message.", no_args_is_help=True)
 

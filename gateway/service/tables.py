@@ -60,7 +60,9 @@ class EffectTables:
         """
         principal.require(Role.OPERATOR)
         try:
-            table = EffectTable.parse(source) if isinstance(source, str) else EffectTable.from_document(source)
+            table = (
+                EffectTable.parse(source) if isinstance(source, str) else EffectTable.from_document(source)
+            )
         except EffectTableRefused as error:
             raise InvalidEffects(str(error), path=error.path) from error
         _check_supported(table)

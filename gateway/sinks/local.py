@@ -10,14 +10,20 @@ from gateway.principal import Principal
 from gateway.service.streams import Streams
 from gateway.sinks.ordered import OrderedDelivery
 from gateway.turn.opening import StreamTerms
-from gateway.wire.events import token_event
+from gateway.wire.tokens import WriteEvents
 
 
 class LocalSink:
     """Writes one branch of one stream through ``streams``, without HTTP."""
 
     def __init__(
-        self, streams: Streams, caller: Principal, commit_key: str, terms: StreamTerms, *, branch: str = "main"
+        self,
+        streams: Streams,
+        caller: Principal,
+        commit_key: str,
+        terms: StreamTerms,
+        *,
+        branch: str = "main",
     ) -> None:
         self._streams = streams
         self._caller = caller
@@ -48,10 +54,16 @@ class LocalSink:
         self._delivery.close()
 
     def _deliver(self, batch: Sequence[TokenEvent], batch_id: str) -> int:
-        events = [token_event(dict(event)) for event in batch]
+        body = {"writer_epoch": self._epoch, "events": [dict(event) for event in batch]}
+        events = WriteEvents.model_validate(body).token_events()
         try:
             written = self._streams.write(
-                self._caller, self._commit_key, self._epoch, events, batch_id=batch_id, raw_body=batch_id.encode()
+                self._caller,
+                self._commit_key,
+                self._epoch,
+                events,
+                batch_id=batch_id,
+                raw_body=batch_id.encode(),
             )
         except GatewayError as error:
             raise SinkError(error.detail, code=error.stable_code) from error

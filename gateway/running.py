@@ -1,0 +1,33 @@
+"""Dispatchers of a running process, made from its settings."""
+
+from sqlalchemy import Engine
+
+from gateway.dispatcher.settings import DispatcherSettings
+from gateway.dispatcher.worker import Dispatcher
+from gateway.service.tables import EffectTables
+from gateway.settings import Settings
+from gateway.upstream.http import HttpUpstream
+from gateway.wiring import utc_now
+from ledger.append import Ledger
+from ledger.work import Work
+
+
+def dispatcher_over(engine: Engine, settings: Settings) -> Dispatcher:
+    """A dispatcher over ``engine`` that sends over HTTP; not started yet."""
+    ledger = Ledger(engine, clock=utc_now)
+    return Dispatcher(
+        ledger,
+        Work(engine),
+        EffectTables(ledger, utc_now),
+        HttpUpstream(),
+        DispatcherSettings(
+            lease_floor=settings.lease_seconds,
+            lease_margin=settings.lease_margin,
+            poll_interval=settings.poll_seconds,
+            sweep_interval=settings.sweep_seconds,
+            idle_timeout=settings.idle_timeout,
+            late_wait=settings.late_wait_seconds,
+            concurrency=settings.concurrency,
+        ),
+        utc_now,
+    )
