@@ -195,6 +195,21 @@ def test_a_resumed_turn_goes_on_at_head_with_the_text_of_an_unbroken_one(stop_af
     assert first["type"] == "stream.finished" or first.get("start", head) == head
 
 
+@pytest.mark.parametrize("head", range(12))
+def test_a_turn_resumes_inside_a_character_and_inside_a_stop_string(head):
+    vocabulary = Vocabulary(
+        (b"<end>", *(bytes([i]) for i in range(1, 256))), frozenset({END}), "sha256:bytes"
+    )
+    script = tuple("é€😀 né, and more".encode())
+    target = TableModel(scripted(script, 3, width=256), vocabulary)
+    whole, unbroken = turn(target, None, stops=("né",))
+    sink = MemorySink(ids=unbroken.ids[:head], texts=unbroken.texts[:head])
+    result, _ = turn(target, Scripted(script), sink=sink, stops=("né",))
+    assert (result.ids, sink.texts) == (whole.ids, unbroken.texts)
+    assert result.text == "é€😀 né"
+    assert (result.finish_reason, result.resumed_at) == ("stop", head)
+
+
 def test_a_turn_that_had_ended_is_only_finished():
     for ids, texts, stops, reason in (
         ([1, END], ["a", ""], (), "stop"),

@@ -10,7 +10,6 @@ from decoding.models.causal import CausalModel
 from decoding.models.drafter import ModelDrafter
 from decoding.models.tokenizer import ChatTokenizer
 from decoding.options import LoopOptions
-from decoding.progress import Finished
 from decoding.sampling import Sampling
 from tests.decoding.drafting import Corrupted
 from tests.decoding.models import tiny
@@ -19,54 +18,48 @@ from tests.decoding.sinks import MemorySink
 NEAR = 1e-9
 
 
-def checking(models, prompt, sink):
-    """An observer that compares every model's cache and next scores with a fresh prefill after each event."""
-    rounds = []
+class Checked:
+    """A model that compares each of its answers, and what it keeps after it, with a fresh prefill."""
 
-    def check(event):
-        if isinstance(event, Finished):
-            return
-        context = [*prompt, *sink.ids]
-        for model in models:
-            assert model.cache_error() < NEAR
-            held = model.cached_ids
-            model_scores = model.scores(context, 1)
-            np.testing.assert_allclose(model_scores, model.fresh_scores(context, 1), atol=NEAR, rtol=0)
-            assert model.cached_ids == tuple(context)
-            assert held[: len(prompt)] == prompt
-        rounds.append(event)
+    def __init__(self, model):
+        self.name, self.vocabulary, self.context_limit = model.name, model.vocabulary, model.context_limit
+        self.answers = 0
+        self._model = model
 
-    return check, rounds
+    def scores(self, ids, last):
+        rows = self._model.scores(ids, last)
+        np.testing.assert_allclose(rows, self._model.fresh_scores(ids, last), atol=NEAR, rtol=0)
+        assert self._model.cached_ids == tuple(ids)
+        assert self._model.cache_error() < NEAR
+        self.answers += 1
+        return rows
 
 
 @pytest.mark.parametrize("window", range(1, 9))
 def test_full_acceptance_leaves_no_hole(untrained, window):
     """A drafter that is the target in another skin is always right: its last draft is never one it has run."""
-    target = untrained.target
-    twin = CausalModel(tiny.tiny_llama(1).to(torch.float64), target.tokenizer, "twin")
-    sink, prompt = MemorySink(), untrained.prompts[0]
-    check, rounds = checking((target, twin), prompt, sink)
+    target = Checked(untrained.target)
+    twin = Checked(CausalModel(tiny.tiny_llama(1).to(torch.float64), untrained.target.tokenizer, "twin"))
     options = LoopOptions(
         window=window, max_new_tokens=3 * (window + 1), sampling=Sampling(temperature=0.8, seed=4)
     )
-    result = run_turn(target, ModelDrafter(twin), prompt, sink, options, check)
+    result = run_turn(target, ModelDrafter(twin), untrained.prompts[0], MemorySink(), options)
     assert result.drafters["twin"].rejected == 0
-    assert len(rounds) == 6
+    assert (target.answers, twin.answers) == (3, 3 * window)
 
 
 @pytest.mark.parametrize("offset", range(5))
 def test_a_cut_at_each_offset_leaves_nothing_behind(untrained, offset):
-    sampling = Sampling(temperature=0.8, seed=4)
+    options = LoopOptions(window=5, max_new_tokens=20, sampling=Sampling(temperature=0.8, seed=4))
     prompt = untrained.prompts[1]
-    plain = run_turn(
-        untrained.target, None, prompt, MemorySink(), LoopOptions(max_new_tokens=20, sampling=sampling)
-    )
-    sink = MemorySink()
-    check, rounds = checking((untrained.target, untrained.drafter), prompt, sink)
-    drafter = Corrupted(ModelDrafter(untrained.drafter), offset, plain.ids)
-    options = LoopOptions(window=5, max_new_tokens=20, sampling=sampling)
-    assert run_turn(untrained.target, drafter, prompt, sink, options, check).ids == plain.ids
-    assert rounds
+    plain = run_turn(untrained.target, None, prompt, MemorySink(), options)
+    target, small = Checked(untrained.target), Checked(untrained.drafter)
+    drafter = Corrupted(ModelDrafter(small), offset, plain.ids)
+    result = run_turn(target, drafter, prompt, MemorySink(), options)
+    assert result.ids == plain.ids
+    assert result.drafters[drafter.name].rejected >= 3
+    assert target.answers == result.target_passes
+    assert small.answers > target.answers
 
 
 def test_the_checks_see_a_cache_that_is_off_by_one(untrained):
