@@ -49,6 +49,9 @@ def serve(
         app = create_app(services, HttpSettings(body_limit=settings.body_limit, tenant=settings.tenant))
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
         listening = _listen(host, port)
+        for name in (signal.SIGINT, signal.SIGTERM):
+            # uvicorn raises the signal once more when it has ended; what is below must still run then.
+            signal.signal(name, lambda *_: None)
         if running is not None:
             running.start()
         try:
