@@ -107,20 +107,30 @@ def load_causal(
     file. ``device`` ``auto`` takes a GPU if there is one. Ids that end a message are those of the generation
     config and the tokenizer. Raises ``ModelRefused`` (``model_not_loadable``, ``device_not_available``, ...).
     """
-    from transformers import AutoModelForCausalLM
-
     place = _device(device)
-    try:
-        model = AutoModelForCausalLM.from_pretrained(
-            str(source), dtype=_dtype(dtype), local_files_only=Path(source).is_dir()
-        )
-    except (OSError, ValueError) as error:
-        raise ModelRefused(f"no model at {source}: {error}", code="model_not_loadable") from error
+    model = _pretrained(source, dtype)
     # The wrapper that transformers puts around ``to`` loses its signature.
     model.to(place)  # type: ignore[arg-type]
     ends = model.generation_config.eos_token_id if model.generation_config is not None else None
     tokenizer = load_tokenizer(source, ends=[ends] if isinstance(ends, int) else ends or ())
     return CausalModel(model, tokenizer, name or Path(source).name)
+
+
+def _pretrained(source: str | Path, dtype: Dtype) -> "PreTrainedModel":
+    """The weights; without a progress bar where nothing is downloaded, since the terminal shows turns."""
+    from transformers import AutoModelForCausalLM
+    from transformers.utils import logging
+
+    local, showed = Path(source).is_dir(), logging.is_progress_bar_enabled()
+    if local:
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        return AutoModelForCausalLM.from_pretrained(str(source), dtype=_dtype(dtype), local_files_only=local)
+    except (OSError, ValueError) as error:
+        raise ModelRefused(f"no model at {source}: {error}", code="model_not_loadable") from error
+    finally:
+        if showed:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 def _device(device: Device) -> str:
