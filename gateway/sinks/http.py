@@ -86,9 +86,13 @@ class HttpSink:
             raise _TryAgain(f"the gateway answered {answer.status_code}")
         if answer.status_code >= 400:
             problem = _problem(answer)
-            raise SinkError(
-                str(problem.get("detail") or answer.status_code), code=str(problem.get("code", "refused"))
+            code, detail = (
+                str(problem.get("code", "refused")),
+                str(problem.get("detail") or answer.status_code),
             )
+            if code == "contention":
+                raise _TryAgain(detail)
+            raise SinkError(detail, code=code)
         return answer.json()
 
 

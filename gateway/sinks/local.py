@@ -1,7 +1,8 @@
 """The event sink over the services of this process."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from decoding.errors import SinkError
 from decoding.sink import Ack, Opened, TokenEvent
@@ -11,6 +12,7 @@ from gateway.service.streams import Streams
 from gateway.sinks.ordered import OrderedDelivery
 from gateway.turn.opening import StreamTerms
 from gateway.wire.tokens import WriteEvents
+from ledger.errors import LedgerError
 
 
 class LocalSink:
@@ -35,11 +37,9 @@ class LocalSink:
 
     def open(self) -> Opened:
         """Open or take over the stream. Raises ``SinkError`` with the gateway's code if it refuses."""
-        try:
+        with _refusals():
             self._streams.open(self._caller, self._commit_key, self._terms)
-        except GatewayError as error:
-            raise SinkError(error.detail, code=error.stable_code) from error
-        state = self._streams.state(self._caller, self._commit_key)
+            state = self._streams.state(self._caller, self._commit_key)
         self._epoch = state.writer_epoch
         branch = state.branches[self._branch]
         known = tuple(token.id for token in branch.accepted if token.id is not None)
@@ -56,7 +56,7 @@ class LocalSink:
     def _deliver(self, batch: Sequence[TokenEvent], batch_id: str) -> int:
         body = {"writer_epoch": self._epoch, "events": [dict(event) for event in batch]}
         events = WriteEvents.model_validate(body).token_events()
-        try:
+        with _refusals():
             written = self._streams.write(
                 self._caller,
                 self._commit_key,
@@ -65,6 +65,15 @@ class LocalSink:
                 batch_id=batch_id,
                 raw_body=batch_id.encode(),
             )
-        except GatewayError as error:
-            raise SinkError(error.detail, code=error.stable_code) from error
         return int(json.loads(written.body)["seq"])
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What services raise, as the port says it."""
+    try:
+        yield
+    except GatewayError as error:
+        raise SinkError(error.detail, code=error.stable_code) from error
+    except LedgerError as error:
+        raise SinkError(str(error), code=error.code) from error

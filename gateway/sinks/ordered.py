@@ -21,11 +21,8 @@ class FutureAck:
     future: "Future[int]"
 
     def result(self, timeout: float | None = None) -> int:
-        """The stream's seq after the batch. Raises ``SinkError`` if it was refused or does not answer in time."""
-        try:
-            return self.future.result(timeout)
-        except TimeoutError as error:
-            raise SinkError("the ledger does not answer", code="sink_timeout") from error
+        """The stream's seq after the batch. Raises ``SinkError`` if it was refused, TimeoutError if there is no answer yet."""
+        return self.future.result(timeout)
 
 
 class OrderedDelivery:
