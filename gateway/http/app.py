@@ -21,7 +21,10 @@ holds every role, an `Authorization` header is not looked at; `Host` and `Origin
 
 
 def create_app(services: Services, settings: HttpSettings) -> FastAPI:
-    """The HTTP interface of ``services``. Closing them is for the caller."""
+    """The HTTP interface of ``services``. Closing them is for the caller.
+
+    A server that ends sets ``app.state.stopping`` to a function that says so: requests that wait are then answered at once.
+    """
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -40,6 +43,7 @@ def create_app(services: Services, settings: HttpSettings) -> FastAPI:
     )
     app.state.services = services
     app.state.settings = settings
+    app.state.stopping = lambda: False
     for part in (streams, events, intents, effects, doubts, health):
         app.include_router(part.router)
     answer_with_problems(app)

@@ -4,6 +4,7 @@ No keys exist yet, so the gateway runs open: everybody holds every role in one t
 not looked at. ``gateway.http.guard`` keeps web pages and other names than this machine's out.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, cast
 
@@ -16,17 +17,23 @@ from gateway.service.services import Services
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request's principal, the services that it calls, and the front's settings."""
+    """One request's principal, the services that it calls, the front's settings, and whether the server is about to end."""
 
     principal: Principal
     services: Services
     settings: HttpSettings
+    stopping: Callable[[], bool]
 
 
 async def _call(request: Request) -> Call:
     state = request.app.state
     settings = cast("HttpSettings", state.settings)
-    return Call(everyone(settings.tenant), cast("Services", state.services), settings)
+    return Call(
+        principal=everyone(settings.tenant),
+        services=cast("Services", state.services),
+        settings=settings,
+        stopping=cast("Callable[[], bool]", state.stopping),
+    )
 
 
 Caller = Annotated[Call, Depends(_call)]

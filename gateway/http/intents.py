@@ -62,7 +62,7 @@ async def show_intent(
             call.services.intents.get, call.principal, key, intent_id, provisional=provisional
         )
         left = until - time.monotonic()
-        if rests or left <= 0 or await request.is_disconnected():
+        if rests or left <= 0 or call.stopping() or await request.is_disconnected():
             return JSONResponse(view)
         await anyio.sleep(min(call.settings.poll_seconds, left))
 

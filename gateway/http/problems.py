@@ -8,13 +8,12 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from effects.document import place
-from effects.strict_json import JSONRefused
 from gateway.errors import GatewayError, InvalidRequest, UnsupportedMediaType
 from gateway.wire.problem import MEDIA_TYPE, TYPE_PREFIX
 from ledger import errors as ledger
@@ -38,6 +37,7 @@ class Trouble:
 
 
 _UNREACHABLE = Trouble(503, "unavailable", "The ledger cannot be reached", "the database does not answer")
+_NO_DATABASE = (OperationalError, InterfaceError, PoolTimeout)
 _INTERNAL = Trouble(500, "internal_error", "The gateway failed", "the gateway failed; its log says why")
 
 # Of each ledger error: status, code if not its own, title. Subclasses first; anything else is a fault of ours.
@@ -61,10 +61,8 @@ def problem_of(error: BaseException) -> Trouble:
         return Trouble(error.status, error.stable_code, error.title, error.detail, error.extra)
     if isinstance(error, ledger.LedgerError):
         return _of_ledger(error)
-    if isinstance(error, DBAPIError | PoolTimeout):
+    if isinstance(error, _NO_DATABASE):
         return _UNREACHABLE
-    if isinstance(error, JSONRefused):
-        return Trouble(422, error.code, "The JSON text is not taken", error.detail)
     if isinstance(error, RequestValidationError):
         return problem_of(invalid_request(error.errors()))
     if isinstance(error, ClientDisconnect):
@@ -106,21 +104,26 @@ def answer_with_problems(app: FastAPI) -> None:
     """Answer every error of ``app``'s routes with a problem."""
 
     async def handle(_request: Request, error: Exception) -> JSONResponse:
-        return response(problem_of(error))
+        trouble = problem_of(error)
+        if trouble is _INTERNAL:
+            # On to the outermost handler: it answers the same, and the server logs the error.
+            raise error
+        return response(trouble)
 
-    handled: tuple[type[Exception], ...] = (
+    async def fail(_request: Request, _error: Exception) -> JSONResponse:
+        return response(_INTERNAL)
+
+    known: tuple[type[Exception], ...] = (
         GatewayError,
         ledger.LedgerError,
-        DBAPIError,
-        PoolTimeout,
-        JSONRefused,
+        *_NO_DATABASE,
         RequestValidationError,
         ClientDisconnect,
         HTTPException,
-        Exception,
     )
-    for kind in handled:
+    for kind in known:
         app.add_exception_handler(kind, handle)
+    app.add_exception_handler(Exception, fail)
 
 
 def _of_ledger(error: ledger.LedgerError) -> Trouble:

@@ -22,6 +22,7 @@ from gateway.service.services import Services
 from gateway.turn.dispatching import claim, lose
 from gateway.turn.unfolding import Unfolding
 from gateway.wiring import utc_now, wire
+from ledger.append import Ledger
 from ledger.change import Change, CloseLicence, Licence
 from ledger.connect import check_service_login, connect
 from ledger.state import StreamState
@@ -32,8 +33,16 @@ LEASE = 30.0
 
 TABLE: dict[str, Any] = {
     "tools": {
-        "put": {"effect": "WRITE", "writes": ["thing:{name}"], "upstream": {"http": "http://127.0.0.1:9/put"}},
-        "get": {"effect": "READ_ONLY", "reads": ["thing:{name}"], "upstream": {"http": "http://127.0.0.1:9/get"}},
+        "put": {
+            "effect": "WRITE",
+            "writes": ["thing:{name}"],
+            "upstream": {"http": "http://127.0.0.1:9/put"},
+        },
+        "get": {
+            "effect": "READ_ONLY",
+            "reads": ["thing:{name}"],
+            "upstream": {"http": "http://127.0.0.1:9/get"},
+        },
     }
 }
 
@@ -48,12 +57,22 @@ def cut(text: str, size: int = 4) -> list[Body]:
     return [{"text": text[at : at + size], "id": at} for at in range(0, len(text), size)]
 
 
+@dataclass(frozen=True)
+class Served:
+    """A server that runs."""
+
+    url: str
+    server: uvicorn.Server
+
+
 @contextmanager
-def serving(app: FastAPI) -> Iterator[str]:
-    """The URL of ``app`` behind uvicorn on a port of its own."""
-    with socket.socket() as listener:
+def serving(app: FastAPI) -> Iterator[Served]:
+    """``app`` behind uvicorn on a port of its own."""
+    # The protocol is named because asyncio sets TCP_NODELAY only then: without, each answer waits 40 ms.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))
         server = uvicorn.Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=5))
+        app.state.stopping = lambda: server.should_exit
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         deadline = time.monotonic() + 20
@@ -62,7 +81,7 @@ def serving(app: FastAPI) -> Iterator[str]:
             assert time.monotonic() < deadline
             time.sleep(0.01)
         try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+            yield Served(f"http://127.0.0.1:{listener.getsockname()[1]}", server)
         finally:
             server.should_exit = True
             thread.join(20)
@@ -75,14 +94,14 @@ class Front:
     services: Services
     client: httpx2.Client
     url: str
-    database: TestDatabase
-    ledger: Any
+    ledger: Ledger
     app: FastAPI
+    audit: psycopg.Connection[Any]
     opened: int = 0
 
     def open(self, key: str | None = None, *, source: str = "posted", **members: object) -> Writer:
         self.opened += 1
-        body = {
+        body: Body = {
             "commit_key": key or f"turn-{self.opened}",
             "tool_calls": {"format": "hermes", "from": source},
             **members,
@@ -93,13 +112,12 @@ class Front:
 
     def rows(self) -> Mapping[str, int]:
         """Rows of every table of the ledger."""
-        with psycopg.connect(self.database.owner_url.replace("+psycopg", "")) as connection:
-            found = connection.execute("select tablename from pg_tables where schemaname = 'ledger'").fetchall()
-            assert len(found) >= 6
-            counts = (
-                (name, connection.execute(f'select count(*) from ledger."{name}"').fetchone()) for (name,) in found
-            )
-            return {name: count[0] for name, count in counts if count is not None}
+        tables = self.audit.execute("select tablename from pg_tables where schemaname = 'ledger'").fetchall()
+        assert len(tables) >= 6
+        counts = " union all ".join(
+            f"""select '{name}', count(*) from ledger."{name}" """ for (name,) in tables
+        )
+        return dict(self.audit.execute(counts).fetchall())
 
     def dispatch(self, key: str, intent_id: str) -> None:
         """Start a dispatch of a released call, as a dispatcher does."""
@@ -213,10 +231,14 @@ def front(database: TestDatabase, settings: HttpSettings | None = None) -> Itera
             wired.streams, wired.intents, wired.tables, wired.doubts, lambda: check_service_login(engine)
         )
         app = create_app(services, settings or HttpSettings(body_limit=BODY_LIMIT))
-        with serving(app) as url, httpx2.Client(base_url=url, timeout=30) as client:
+        with (
+            psycopg.connect(database.owner_url.replace("+psycopg", ""), autocommit=True) as audit,
+            serving(app) as served,
+            httpx2.Client(base_url=served.url, timeout=30) as client,
+        ):
             answer = client.post("/v1/effects", json=TABLE)
             assert answer.status_code == 200, answer.text
-            yield Front(services, client, url, database, wired.ledger, app)
+            yield Front(services, client, served.url, wired.ledger, app, audit)
     finally:
         engine.dispose()
 

@@ -4,9 +4,13 @@ from tests.gateway.http.front import Front, problem
 def test_lists_and_settles_a_doubt_once(front: Front) -> None:
     key, intent_id = front.in_doubt()
     listed = front.client.get("/v1/doubts").json()["doubts"]
-    assert [(i["commit_key"], i["state"]) for i in listed if i["intent_id"] == intent_id] == [(key, "in_doubt")]
+    assert [(i["commit_key"], i["state"]) for i in listed if i["intent_id"] == intent_id] == [
+        (key, "in_doubt")
+    ]
     path = f"/v1/doubts/{key}/{intent_id}"
-    answer = front.client.post(path, json={"as": "happened", "reason": "it is in the shop's log", "evidence": [1]})
+    answer = front.client.post(
+        path, json={"as": "happened", "reason": "it is in the shop's log", "evidence": [1]}
+    )
     assert answer.status_code == 200
     intent = answer.json()
     assert (intent["state"], intent["final"], intent["result"]["status"]) == (

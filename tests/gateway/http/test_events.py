@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ def test_the_same_batch_again_is_a_replay(front: Front) -> None:
 def test_a_rulings_further_members_are_kept(front: Front) -> None:
     writer = front.open()
     writer.draft("abcdefgh")
-    audit = {
+    audit: dict[str, Any] = {
         "ruling_id": "r",
         "proposals": [{"drafter": "small", "ids": [1, 2], "parent": [-1, 0], "p": None}],
         "verify_ms": 1.5,

@@ -1,7 +1,11 @@
 import threading
 import time
 
-from tests.gateway.http.front import Body, Front, Writer, block, cut, problem
+import httpx2
+
+from gateway.http.app import create_app
+from gateway.http.settings import HttpSettings
+from tests.gateway.http.front import Body, Front, Writer, block, cut, problem, serving
 
 A, B, C = block("get", name="a"), block("put", name="b"), block("put", name="c")
 LA, LB, LC = (len(cut(text)) for text in (A, B, C))
@@ -131,9 +135,31 @@ def test_waiting_ends_when_the_intent_comes_to_rest(front: Front) -> None:
 def test_waiting_ends_in_doubt(front: Front) -> None:
     key, intent_id = front.in_doubt()
     began = time.monotonic()
-    answer = front.client.get(f"/v1/streams/{key}/intents/{intent_id}", params={"wait": 30, "provisional": "true"})
+    answer = front.client.get(
+        f"/v1/streams/{key}/intents/{intent_id}", params={"wait": 30, "provisional": "true"}
+    )
     assert answer.json()["state"] == "in_doubt"
     assert time.monotonic() - began < 10
+
+
+def test_waiting_ends_with_the_server(front: Front) -> None:
+    writer = drafted(front, B)
+    path = f"{writer.path}/intents/{writer.post(call(0, LB, 'put')).json()['intent_id']}"
+    seen: list[httpx2.Response] = []
+    with serving(create_app(front.services, HttpSettings())) as served:
+        url = served.url + path
+        waiting = threading.Thread(
+            target=lambda: seen.append(httpx2.get(url, params={"wait": 30}, timeout=40))
+        )
+        waiting.start()
+        deadline = time.monotonic() + 10
+        while not served.server.server_state.tasks:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        began = time.monotonic()
+    waiting.join(20)
+    assert time.monotonic() - began < 4
+    assert [(answer.status_code, answer.json()["state"]) for answer in seen] == [(200, "held")]
 
 
 def test_many_may_wait_while_others_work(front: Front) -> None:

@@ -25,13 +25,17 @@ def test_takeover_fences_the_older_writer_and_voids_its_drafts(front: Front) -> 
     old.draft("cdefgh")
     taken = front.client.post("/v1/streams", json={"commit_key": old.key})
     assert taken.json()["branches"] == {"main": {"head": 1, "drafted_end": 1, "round": 1}}
-    refused = front.client.post(old.path + "/events", json=old.batch({"type": "stream.finished", "reason": "stop"}))
+    refused = front.client.post(
+        old.path + "/events", json=old.batch({"type": "stream.finished", "reason": "stop"})
+    )
     assert problem(refused) == (409, "stale_writer")
 
 
 def test_makes_a_commit_key_where_none_is_given(front: Front) -> None:
     answer = front.client.post("/v1/streams", json={"tool_calls": CALLS})
-    assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", answer.json()["commit_key"])
+    assert re.fullmatch(
+        r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", answer.json()["commit_key"]
+    )
 
 
 def test_a_new_stream_says_who_finds_its_calls(front: Front) -> None:
