@@ -72,7 +72,7 @@ def worker() -> None:
         for name in (signal.SIGINT, signal.SIGTERM):
             signal.signal(name, lambda *_: ended.set())
         running.start()
-        say("dispatching")
+        write_line({"dispatching": running.worker_id})
         ended.wait()
         running.stop()
 
