@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from effects.classes import EffectClass
 from effects.intent import StreamEnd
 from effects.order import earlier_terminal
 from ledger.events import EventType
@@ -42,7 +43,7 @@ def _is_lost(case: Case, trail: Trail) -> bool:
     if now.over:
         # Refused and final calls are over for good; only voiding can contradict the tokens.
         return _was_voided(trail) and case.end is StreamEnd.COMPLETED
-    if now.exposed:
+    if now.exposed or (now.settled_seq is not None and now.effect is not EffectClass.READ_ONLY):
         return False
     exposed = [other.view() for other in case.others(trail) if other.standing().exposed]
     return earlier_terminal(trail.view(), exposed, strict_writes=True)

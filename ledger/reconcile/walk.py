@@ -1,6 +1,7 @@
-"""Walking through a ledger, stream by stream, reading only. Every statement names one shard, but for ``owners``.
+"""Walking through a ledger, stream by stream, reading only.
 
-The names come from events and dispatch rows, the union of both: a projection may have lost one.
+The names come from events and dispatch rows, the union of both: a projection may have lost one. They are read in the
+order of the tables' own keys, page by page, each page behind the last name of the one before.
 """
 
 from collections.abc import Collection, Iterator
@@ -20,6 +21,7 @@ from sqlalchemy import (
     func,
     or_,
     select,
+    true,
     tuple_,
     union,
 )
@@ -30,7 +32,7 @@ from ledger.faults import unavailable
 from ledger.read import read_events
 from ledger.reconcile.evidence import DispatchRow, Evidence
 from ledger.schema import dispatches, events, intents, of_stream, pauses
-from ledger.sharding import SHARDS, StreamName, shard_of_tenant
+from ledger.sharding import StreamName, shard_of_tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +69,15 @@ class Walk:
 
     def names(self, after: StreamName) -> Iterator[StreamName]:
         """The streams in scope behind ``after``, by shard, tenant and commit key."""
-        scope = self._scope
+        scope, last = self._scope, after
         if scope.tenant is not None and scope.commit_key is not None:
-            name = StreamName.of(scope.tenant, scope.commit_key)
-            if (after.shard, after.commit_key) != (name.shard, name.commit_key):
-                yield from self._page_of(name.shard, StreamName(name.shard, "", ""))
+            wanted = StreamName.of(scope.tenant, scope.commit_key)
+            if after != wanted and self._exists(wanted) and self._in_time(wanted):
+                yield wanted
             return
-        for shard in range(after.shard, SHARDS):
-            start = after if shard == after.shard else StreamName(shard, "", "")
-            while page := self._page_of(shard, start):
-                yield from page
-                start = page[-1]
+        while page := self._page_behind(last):
+            last = page[-1]
+            yield from filter(self._in_time, page)
 
     def evidence(self, name: StreamName) -> Evidence:
         """Everything that the ledger holds about one stream, on one snapshot."""
@@ -104,39 +104,40 @@ class Walk:
         with self._snapshot() as connection:
             return [Owner(*row) for row in connection.execute(query)]
 
-    def _page_of(self, shard: int, after: StreamName) -> list[StreamName]:
-        told, unknown = self._in_events(shard, after), self._in_rows_only(shard, after)
-        both = union(told, unknown).subquery()
-        query = select(both).order_by(both.c.tenant, both.c.commit_key).limit(self._page)
+    def _page_behind(self, last: StreamName) -> list[StreamName]:
+        told, sent = self._names_in(events, last), self._names_in(dispatches, last)
+        both = union(told, sent).subquery()
+        query = select(both).order_by(both.c.shard, both.c.tenant, both.c.commit_key).limit(self._page)
         with self._snapshot() as connection:
-            return [StreamName(shard, row.tenant, row.commit_key) for row in connection.execute(query)]
+            return [StreamName(*row) for row in connection.execute(query)]
 
-    def _in_events(self, shard: int, after: StreamName) -> Select[Any]:
-        query = self._of(events, shard, after).group_by(events.c.tenant, events.c.commit_key)
-        if self._scope.until is not None:
-            query = query.having(func.min(events.c.at) < self._scope.until)
-        if self._scope.since is not None:
-            query = query.having(func.max(events.c.at) >= self._scope.since)
-        return query.order_by(events.c.tenant, events.c.commit_key).limit(self._page)
-
-    def _in_rows_only(self, shard: int, after: StreamName) -> Select[Any]:
-        """Streams that have a dispatch row and no event at all: no time limit applies, none is recorded."""
-        same = and_(*(events.c[n] == dispatches.c[n] for n in ("shard", "tenant", "commit_key")))
-        query = self._of(dispatches, shard, after).where(~exists().where(same)).distinct()
-        return query.order_by(dispatches.c.tenant, dispatches.c.commit_key).limit(self._page)
-
-    def _of(self, table: Table, shard: int, after: StreamName) -> Select[Any]:
-        place = tuple_(table.c.tenant, table.c.commit_key)
-        wanted: list[ColumnElement[bool]] = [
-            table.c.shard == shard,
-            place > tuple_(after.tenant, after.commit_key),
-            table.c.commit_key != EFFECTS_STREAM,
-        ]
+    def _names_in(self, table: Table, last: StreamName) -> Select[Any]:
+        key = (table.c.shard, table.c.tenant, table.c.commit_key)
+        query = select(*key).where(tuple_(*key) > tuple_(last.shard, last.tenant, last.commit_key))
+        query = query.where(table.c.commit_key != EFFECTS_STREAM)
         if self._scope.tenant is not None:
-            wanted.append(table.c.tenant == self._scope.tenant)
+            query = query.where(table.c.tenant == self._scope.tenant)
         if self._scope.commit_key is not None:
-            wanted.append(table.c.commit_key == self._scope.commit_key)
-        return select(table.c.tenant, table.c.commit_key).where(*wanted)
+            query = query.where(table.c.commit_key == self._scope.commit_key)
+        return query.distinct().order_by(*key).limit(self._page)
+
+    def _exists(self, name: StreamName) -> bool:
+        found = or_(*(exists().where(of_stream(table, name)) for table in (events, dispatches)))
+        with self._snapshot() as connection:
+            return bool(connection.execute(select(found)).scalar_one())
+
+    def _in_time(self, name: StreamName) -> bool:
+        """Whether an event of the stream lies in scope; what has no event at all always does."""
+        since, until = self._scope.since, self._scope.until
+        if since is None and until is None:
+            return True
+        in_scope: list[ColumnElement[bool]] = [true()]
+        in_scope += [] if since is None else [events.c.at >= since]
+        in_scope += [] if until is None else [events.c.at < until]
+        told, meant = func.count(), func.count().filter(and_(*in_scope))
+        with self._snapshot() as connection:
+            row = connection.execute(select(told, meant).where(of_stream(events, name))).one()
+        return not row[0] or bool(row[1])
 
     @contextmanager
     def _snapshot(self) -> Iterator[Connection]:
