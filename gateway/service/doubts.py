@@ -45,8 +45,10 @@ class Doubts:
         views = []
         for row in list_intents(self._engine, principal.tenant, state=IntentState.IN_DOUBT, limit=LISTED):
             state = self._ledger.read(principal.tenant, str(row["commit_key"]))
-            reasons = reasons_under(Unfolding(state, self._clock()), force)
-            views.append(intent_view(state, state.intents[str(row["intent_id"])], reasons, provisional=True))
+            intent = state.intents[str(row["intent_id"])]
+            if intent.state is IntentState.IN_DOUBT:
+                reasons = reasons_under(Unfolding(state, self._clock()), force)
+                views.append(intent_view(state, intent, reasons, provisional=True))
         return views
 
     def resolve(
