@@ -1,4 +1,5 @@
-"""placeholder"""
+"""``commitgate decode``: one message, through the local ledger."""
 
 
-def decode() -> None: ...
+def decode() -> None:
+    """Later."""

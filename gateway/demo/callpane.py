@@ -1,0 +1,127 @@
+"""The calls of a message and how far each has come, read from the ledger's events."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from rich.table import Table
+from rich.text import Text
+
+from gateway.demo.api import Json
+
+CLASS_STYLE = {"READ_ONLY": "cyan", "IDEMPOTENT": "yellow", "WRITE": "bold yellow"}
+LONGEST_CALL = 44
+ARROW = (" → ", "bright_black")
+
+
+@dataclass(slots=True)
+class _Row:
+    call: str
+    effect: str
+    steps: list[tuple[str, str]] = field(default_factory=list)
+    voided: bool = False
+
+
+class CallPane:
+    """Feeds on ledger events of one stream."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, _Row] = {}
+
+    def tell(self, event: Json) -> None:
+        """Take note of one event; those that are about no call change nothing."""
+        kind = str(event["type"])
+        if kind == "block.cleared":
+            for intent_id in event["intents"]:
+                self._step(intent_id, "cleared", "green")
+            return
+        intent_id = event.get("intent_id")
+        teller = _STEPS.get(kind)
+        if intent_id is None or teller is None:
+            return
+        row = self._rows.get(intent_id)
+        if row is None:
+            row = self._rows[intent_id] = _Row(_spelled(event), str(event.get("effect", "")))
+            row.steps.append(("held", "white"))
+            return
+        row.steps.append(teller(event))
+        row.voided = row.voided or kind == "intent.voided"
+
+    def table(self, open_block: int | None) -> Table | None:
+        """A line for each call, and one for a block that is still open; None if there is nothing to see."""
+        if not self._rows and open_block is None:
+            return None
+        table = Table.grid(padding=(0, 2))
+        table.add_column(no_wrap=True, overflow="ellipsis", max_width=LONGEST_CALL)
+        table.add_column(no_wrap=True)
+        table.add_column(ratio=1)
+        for row in self._rows.values():
+            name = Text(row.call, "red strike" if row.voided else "bold")
+            effect = Text(row.effect.removesuffix("_ONLY"), CLASS_STYLE.get(row.effect, ""))
+            table.add_row(name, effect, _joined(row.steps))
+        if open_block is not None:
+            opening = Text(f"a block opens at token {open_block}", "bright_black")
+            table.add_row(opening, Text(""), Text("not closed yet", "bright_black"))
+        return table
+
+    def _step(self, intent_id: str, word: str, style: str) -> None:
+        row = self._rows.get(intent_id)
+        if row is not None:
+            row.steps.append((word, style))
+
+
+def _spelled(event: Json) -> str:
+    """``tool value, value``, as far as it can be read."""
+    tool = event.get("tool")
+    if tool is None:
+        return f"unparsable call ({event.get('problem')})"
+    try:
+        arguments = json.loads(event["arguments_raw"])
+        values = ", ".join(str(value) for value in arguments.values())
+    except (ValueError, AttributeError):
+        values = str(event["arguments_raw"])
+    return f"{tool} {values}".replace("\n", " ")
+
+
+def _joined(steps: list[tuple[str, str]]) -> Text:
+    pieces: list[tuple[str, str]] = []
+    for step in steps:
+        pieces += [ARROW, step] if pieces else [step]
+    return Text.assemble(*pieces)
+
+
+def _released(event: Json) -> tuple[str, str]:
+    early = event["release"] == "early"
+    return ("released early", "cyan") if early else ("released", "green")
+
+
+def _started(event: Json) -> tuple[str, str]:
+    return ("sent", "white") if event["attempt"] == 1 else ("sent again", "magenta")
+
+
+def _settled(event: Json) -> tuple[str, str]:
+    if event["status"] == "ok":
+        return "settled", "white"
+    content = event.get("content")
+    why = content.get("error") if isinstance(content, dict) else None
+    return f"settled: {why or event['status']}", "yellow"
+
+
+def _always(word: str, style: str) -> Callable[[Json], tuple[str, str]]:
+    return lambda _event: (word, style)
+
+
+_STEPS: dict[str, Callable[[Json], tuple[str, str]]] = {
+    "intent.held": _always("held again", "white"),
+    "intent.released": _released,
+    "intent.refused": lambda event: (f"refused: {event['reason']}", "red"),
+    "intent.voided": _always("voided", "red"),
+    "intent.stale": _always("stale", "magenta"),
+    "intent.final": _always("final", "bold green"),
+    "dispatch.started": _started,
+    "dispatch.settled": _settled,
+    "dispatch.expired": _always("lost, may be sent again", "yellow"),
+    "dispatch.in_doubt": _always("in doubt", "bold red"),
+    "dispatch.resolved": _always("resolved", "yellow"),
+    "dispatch.late": _always("answered late", "yellow"),
+}
