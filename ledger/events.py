@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-
 Payload = Mapping[str, object]
 """A JSON object whose values are JSON values (checked when it is written: RFC 8785 refuses anything else)."""
 
