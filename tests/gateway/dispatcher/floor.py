@@ -32,7 +32,7 @@ from tests.gateway.toolserver import ToolServer, eventually, free_port
 
 TENANT = "default"
 FAST = DispatcherSettings(
-    lease_floor=0.6,
+    lease_floor=10.0,
     lease_margin=0.1,
     poll_interval=0.02,
     sweep_interval=0.05,

@@ -47,11 +47,11 @@ def worker_process(database: TestDatabase) -> Iterator[subprocess.Popen[bytes]]:
 def test_a_call_longer_than_its_lease_keeps_it(floor: Floor) -> None:
     held = floor.tools.hold("/write")
     turn = floor.turn("write", key="a")
-    settings = with_settings(lease_floor=0.5, lease_margin=-9.5)
+    settings = with_settings(lease_floor=3.0, lease_margin=-9.0)
     with floor.dispatching(settings), floor.dispatching(settings):
         floor.tools.await_received("/write")
         first = floor.licences(turn)[0]["lease_until"]
-        longer = first + timedelta(seconds=1)
+        longer = first + timedelta(seconds=3)
         eventually(lambda: floor.licences(turn)[0]["lease_until"] > longer)
         assert turn.intent.state is IntentState.DISPATCHED
         held.release()
@@ -73,7 +73,7 @@ def test_two_dispatchers_race_and_each_call_is_sent_once(floor: Floor, tool: str
 def test_a_write_of_a_dispatcher_that_ended_mid_call_is_in_doubt(floor: Floor) -> None:
     floor.tools.hold("/write")
     turn = floor.turn("write", key="a")
-    with floor.dispatching(with_settings(lease_margin=-9.4)):
+    with floor.dispatching(with_settings(lease_floor=0.6, lease_margin=-9.4)):
         floor.tools.await_received("/write")
     assert turn.intent.state is IntentState.DISPATCHED
     with floor.dispatching():
@@ -88,7 +88,7 @@ def test_what_may_be_repeated_is_sent_again_after_its_dispatcher_ended(floor: Fl
     floor.tools.behave(f"/{tool}", held, ok({"n": 2}))
     turn = floor.turn(tool, key="a")
     # A lease of 0.6 s, the timeout is longer: the call is cancelled, not timed out.
-    with floor.dispatching(with_settings(lease_margin=-9.4)):
+    with floor.dispatching(with_settings(lease_floor=0.6, lease_margin=-9.4)):
         floor.tools.await_received(f"/{tool}")
     assert turn.intent.state is IntentState.DISPATCHED
     with floor.dispatching():
@@ -141,11 +141,13 @@ def test_a_worker_whose_lease_was_seized_sends_nothing_more(floor: Floor) -> Non
     pauses = Pauses()
     pauses.hold()
     turn = floor.turn("read")
-    fenced = floor.dispatcher(with_settings(sweep_interval=600.0), sleep=pauses, ledger=_unrenewing(floor))
+    fenced = floor.dispatcher(
+        with_settings(lease_floor=0.6, sweep_interval=600.0), sleep=pauses, ledger=_unrenewing(floor)
+    )
     fenced.start()
     try:
         assert pauses.began.wait(20)
-        with floor.dispatching(with_settings(sweep_interval=0.05)):
+        with floor.dispatching(with_settings()):
             intent = turn.until(IntentState.SETTLED, final=True)
         sent = len(floor.tools.received("/read"))
         pauses.go_on.set()
@@ -184,10 +186,9 @@ def test_a_lease_that_is_over_by_the_workers_own_clock_is_not_sent_under(floor: 
 
 
 def test_an_outcome_after_the_sweep_is_late_and_settles_the_doubt(floor: Floor) -> None:
-    floor.put_in_force(timeout="900ms")
     held = floor.tools.hold("/write", ok({"n": 4}))
     turn = floor.turn("write", key="a")
-    shorter = with_settings(lease_floor=0.3, lease_margin=-0.6, sweep_interval=600.0)
+    shorter = with_settings(lease_floor=0.3, lease_margin=-9.7, sweep_interval=600.0)
     slow = floor.dispatcher(shorter, ledger=_unrenewing(floor))
     slow.start()
     try:

@@ -10,7 +10,7 @@ from gateway.upstream.http import HttpUpstream
 from ledger.append import Ledger
 from ledger.connect import connect
 from ledger.work import Work
-from tests.gateway.dispatcher.floor import FAST
+from tests.gateway.dispatcher.floor import with_settings
 
 
 def main(url: str, worker_id: str) -> None:
@@ -20,7 +20,13 @@ def main(url: str, worker_id: str) -> None:
     engine = connect(url)
     ledger = Ledger(engine, clock=clock)
     dispatcher = Dispatcher(
-        ledger, Work(engine), EffectTables(ledger, clock), HttpUpstream(), FAST, clock, worker_id
+        ledger,
+        Work(engine),
+        EffectTables(ledger, clock),
+        HttpUpstream(),
+        with_settings(lease_floor=0.6),
+        clock,
+        worker_id,
     )
     asyncio.run(dispatcher.run(asyncio.Event()))
 
