@@ -3,9 +3,9 @@
 import sys
 from typing import NoReturn
 
-import click
 import typer
 from sqlalchemy.exc import DBAPIError
+from typer.exceptions import TyperException
 
 from decoding.errors import DecodingError
 from effects.errors import EffectsError
@@ -38,21 +38,20 @@ app.add_typer(ledger.app, name="ledger")
 def run() -> NoReturn:
     """Run one command; every failure ends in one line with a stable code, never in a traceback."""
     try:
-        app(standalone_mode=False)
-    except click.exceptions.Exit as end:
-        sys.exit(end.exit_code)
-    except click.exceptions.Abort:
-        sys.exit(130)
-    except click.ClickException as error:
-        error.show()
+        # Outside of standalone mode ``typer.Exit`` ends here as the value of the call, not as an exception.
+        code = app(standalone_mode=False)
+    except TyperException as error:
+        # No message: the command was named alone, and its help is printed already.
+        if error.format_message():
+            say(f"error: bad_usage: {error.format_message()}")
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
+    except (typer.Abort, KeyboardInterrupt):
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(1)
     except Exception as error:  # noqa: BLE001 - the edge: what is not known by name is still said in one line
         _fail(error)
-    sys.exit(0)
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 def _fail(error: Exception) -> NoReturn:

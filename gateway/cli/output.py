@@ -53,7 +53,7 @@ def show_rows(rows: Iterable[Row], columns: Sequence[str], asked: Format | None,
 
 def say(text: str) -> None:
     """A word for people, kept out of the output."""
-    Console(stderr=True, highlight=False).print(text, markup=False)
+    Console(stderr=True, highlight=False).print(text, markup=False, soft_wrap=True)
 
 
 def _cell(value: object) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-import click
+import typer
 
 ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -14,7 +14,7 @@ ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def ended_in_order() -> Iterator[None]:
     """Let SIGINT, SIGTERM and SIGHUP end the block; while it is being left, further ones are not heard.
 
-    SIGINT raises ``KeyboardInterrupt``, the others ``click.exceptions.Exit`` with 128 + the signal's number. What is
+    SIGINT raises ``KeyboardInterrupt``, the others ``typer.Exit`` with 128 + the signal's number. What is
     opened inside has to be closed inside, see ``deaf``.
     """
     before = {number: signal.signal(number, _raise) for number in ASKING}
@@ -35,4 +35,4 @@ def _raise(number: int, _frame: FrameType | None) -> None:
     deaf()
     if number == signal.SIGINT:
         raise KeyboardInterrupt
-    raise click.exceptions.Exit(128 + number)
+    raise typer.Exit(128 + number)

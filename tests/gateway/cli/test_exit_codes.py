@@ -1,0 +1,63 @@
+"""Exit codes of the command line, and that bad usage is one line with a stable code."""
+
+import pytest
+import typer
+
+from gateway.cli import main
+
+
+def _end(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str | None:
+    monkeypatch.setattr("sys.argv", ["commitgate", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main.run()
+    return ended.value.code
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("reconcile", "run", "--no-such-option"),
+        ("no-such-command",),
+        ("streams", "show"),
+        ("serve", "--port", "999999"),
+        ("reconcile", "run", "--tool-log", "/no/such/file.jsonl"),
+        ("streams", "list", "--format", "no-such-format"),
+    ],
+)
+def test_bad_usage_ends_with_2_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    assert _end(monkeypatch, *arguments) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("error: bad_usage: ")
+    assert told.count("\n") == 1
+
+
+def test_a_command_named_alone_shows_its_help(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _end(monkeypatch, "streams") == 2
+    told = capsys.readouterr()
+    assert "streams" in told.out
+    assert told.err == ""
+
+
+def test_help_ends_with_0(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _end(monkeypatch, "--help") == 0
+    assert "Exit codes" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("raised", "code"), [(typer.Exit(3), 3), (KeyboardInterrupt(), 130), (typer.Abort(), 130)]
+)
+def test_what_a_command_ends_with_is_the_exit_code(
+    monkeypatch: pytest.MonkeyPatch, raised: BaseException, code: int
+) -> None:
+    app = typer.Typer()
+
+    @app.command()
+    def only() -> None:
+        raise raised
+
+    monkeypatch.setattr(main, "app", app)
+    assert _end(monkeypatch) == code
