@@ -76,6 +76,7 @@ class Trail:
     held: Event | None = None
     events: list[Event] = field(default_factory=list)
     attempts: dict[int, Attempt] = field(default_factory=dict)
+    _standings: dict[int | None, Standing] = field(default_factory=dict)
 
     @property
     def branch(self) -> str:
@@ -136,13 +137,20 @@ class Trail:
         return [self.attempts[number] for number in sorted(self.attempts)]
 
     def standing(self, before: int | None = None) -> Standing:
-        """Where it stands after its events with a seq below ``before`` (None: all of them)."""
-        now = Standing(effect=EffectClass.READ_ONLY)
+        """Where it stands after its events with a seq below ``before`` (None: all of them). Worked out once for each.
+
+        A trail is asked only when it is whole. What was never held counts as a WRITE.
+        """
+        known = self._standings.get(before)
+        if known is not None:
+            return known
+        now = Standing(effect=EffectClass.READ_ONLY if self.held is not None else EffectClass.WRITE)
         for event in self.events:
             if before is not None and event.seq >= before:
                 break
             now = _after(now, event)
-        return now if self.held is not None else replace(now, effect=EffectClass.WRITE)
+        self._standings[before] = now
+        return now
 
     def view(self, before: int | None = None, *, dispatched_seq: int | None = None) -> CallView:
         """As the rules of order see it at ``before``; ``dispatched_seq`` in place of its latest dispatch."""

@@ -29,7 +29,8 @@ def one(type_: EventType, **payload: object) -> str:
 
 EXPECTED = [
     "opened: hermes calls detected, binding single, branches main",
-    'drafted 4 tokens [0, 4) round 0: "<tool_call>{\\"name\\": \\"delete\\", \\"arguments\\": {\\"name\\": \\"a\\"}}</tool_call><tool_call…"',
+    r'drafted 4 tokens [0, 4) round 0: "<tool_call>{\"name\": \"delete\", '
+    r'\"arguments\": {\"name\": \"a\"}}</tool_call><tool_call…"',
     'held WRITE delete {"name": "a"} span [0, 2)',
     'held READ_ONLY read {"name": "a"} span [1, 4)',
     "released read as READ_ONLY early, on drafts",
@@ -40,7 +41,8 @@ EXPECTED = [
     "voided read: token_rejected",
     "block [0, 2) of round 0 cleared",
     "released delete as WRITE on accepted tokens",
-    'drafted 2 tokens [4, 6) round 1: "<tool_call>{\\"name\\": \\"create\\", \\"arguments\\": {\\"name\\": \\"b\\"}}</tool_call>"',
+    r'drafted 2 tokens [4, 6) round 1: "<tool_call>{\"name\": \"create\", '
+    r'\"arguments\": {\"name\": \"b\"}}</tool_call>"',
     "ruled [4, 6): 2 accepted",
     "dispatched delete attempt 1 by w",
     "delete attempt 1 in doubt: lease_expired",
