@@ -175,7 +175,30 @@ def _release_or_hold(
         if intent.state is not IntentState.RELEASED:
             _release(unfolding, force, intent, Release.EARLY)
     elif decision.action is gate.Action.HOLD and intent.state is IntentState.RELEASED:
-        unfolding.emit_for(EventType.INTENT_HELD, intent, reason=decision.reason)
+        _hold_again(unfolding, intent, decision.reason)
+
+
+def _hold_again(unfolding: Unfolding, intent: Intent, reason: str) -> None:
+    """The event says everything that the first one said: the database looks at the class in each of them."""
+    unfolding.emit_for(
+        EventType.INTENT_HELD,
+        intent,
+        reason=reason,
+        round=intent.round,
+        span=[intent.start, intent.end],
+        ordinal=intent.ordinal,
+        byte_start=intent.byte_start,
+        byte_end=intent.byte_end,
+        closed_seq=intent.closed_seq,
+        tool=intent.tool,
+        arguments_raw=intent.arguments_raw,
+        arguments_digest=intent.arguments_digest,
+        problem=intent.problem,
+        call_id=intent.call_id,
+        effect=intent.effect.value,
+        effect_version=intent.effect_version,
+        footprint=intent.footprint.to_json(),
+    )
 
 
 def _release(unfolding: Unfolding, force: TableInForce, intent: Intent, release: Release) -> None:
