@@ -108,17 +108,23 @@ class LiveTurn:
         return self.intent(tool, nth)
 
     def settle(
-        self, tool: str, nth: int = -1, *, status: ResultStatus = ResultStatus.OK, unsent: bool = False
+        self,
+        tool: str,
+        nth: int = -1,
+        *,
+        status: ResultStatus = ResultStatus.OK,
+        unsent: bool = False,
+        attempt: int | None = None,
     ) -> None:
+        """Record the outcome of the latest attempt, or of ``attempt``."""
         intent = self.intent(tool, nth)
+        attempt = attempt or intent.attempts
         outcome = dispatching.Outcome(status, {"seen": tool}, unsent=unsent)
 
         def decide(unfolding: Unfolding) -> tuple[SideRow, ...]:
-            if not dispatching.settle(unfolding, self.force, intent.intent_id, intent.attempts, outcome):
+            if not dispatching.settle(unfolding, self.force, intent.intent_id, attempt, outcome):
                 return ()
-            return (
-                CloseLicence(intent_id=intent.intent_id, attempt=intent.attempts, epoch=1, unsent=unsent),
-            )
+            return (CloseLicence(intent_id=intent.intent_id, attempt=attempt, epoch=1, unsent=unsent),)
 
         self._do(decide)
 

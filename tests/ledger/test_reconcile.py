@@ -7,7 +7,8 @@ import pytest
 from sqlalchemy import text
 
 from ledger.errors import BadCursor
-from ledger.events import EventType, NewEvent
+from ledger.events import Event, EventType, NewEvent
+from ledger.reconcile.examine import DispatchRow, Evidence, examine
 from ledger.reconcile.finding import Finding, FindingKind
 from ledger.reconcile.run import Options, Reconciliation, run
 from ledger.sharding import StreamName, shard_of_tenant
@@ -322,6 +323,21 @@ def test_an_outcome_that_settles_the_doubt_itself_is_none(ledger, tenant, reconc
     assert reconcile()[0] == []
 
 
+def test_a_late_outcome_before_the_resolution_is_none(ledger, tenant, reconcile):
+    turn = LiveTurn(ledger, tenant, age=timedelta(hours=5))
+    turn.say(spell("put", name="a"))
+    turn.claim("put")
+    turn.lose("put")
+    turn.claim("put")
+    turn.settle("put", attempt=1)
+    assert turn.events[-1].type == EventType.DISPATCH_LATE
+    turn.now += timedelta(hours=2)  # beyond the window of the tool
+    turn.lose("put")
+    assert turn.intent("put").state == "in_doubt"
+    turn.resolve("put", happened=True)
+    assert reconcile()[0] == []
+
+
 # --- arguments -----------------------------------------------------------------------------------------------------
 
 
@@ -397,6 +413,57 @@ def test_a_write_of_another_key_overtakes_nothing(ledger, tenant, reconcile):
     turn.finish()
     assert turn.intent("read").final
     assert reconcile()[0] == []
+
+
+def two_branches(*, write_final: bool, read_final_at: int) -> list[FindingKind]:
+    """A read of branch ``one`` sent at 8 and answered at 9, a write of ``two`` sent at 10 and settled at 11."""
+    open_ = {
+        "writer_epoch": 1,
+        "format": "none",
+        "from": "posted",
+        "branches": ["one", "two"],
+        "binding": {"kind": "single"},
+    }
+    told = [(EventType.STREAM_OPENED, open_, None)]
+    for branch, effect in (("one", "READ_ONLY"), ("two", "WRITE")):
+        call = {"intent_id": branch, "span": [0, 1], "ordinal": 0, "round": 0, "closed_seq": len(told) + 1}
+        call |= {"byte_start": 0, "byte_end": 2, "tool": branch, "arguments_raw": "{}", "effect": effect}
+        call |= {"footprint": {"reads": [], "writes": ["k"], "upstream": "u"}}
+        told.append((EventType.TOKENS_ACCEPTED, {"round": 0, "tokens": [{"text": "{}"}]}, branch))
+        told.append((EventType.INTENT_HELD, call, branch))
+        told.append((EventType.INTENT_RELEASED, {"release": "committed", "effect": effect}, branch))
+    for branch, effect in (("one", "READ_ONLY"), ("two", "WRITE")):
+        told.append((EventType.DISPATCH_STARTED, {"effect": effect}, branch))
+        told.append((EventType.DISPATCH_SETTLED, {"status": "ok"}, branch))
+    if write_final:
+        told.append((EventType.INTENT_FINAL, {}, "two"))
+    told.insert(read_final_at - 1, (EventType.INTENT_FINAL, {}, "one"))
+    at = datetime.now(UTC)
+    events = [
+        Event(
+            seq,
+            at,
+            type_,
+            body,
+            branch,
+            None if type_.startswith(("stream", "tokens")) else branch,
+            1 if type_.startswith(("dispatch", "intent.final")) else None,
+        )
+        for seq, (type_, body, branch) in enumerate(told, 1)
+    ]
+    begun = {e.branch: e.seq for e in events if e.type is EventType.DISPATCH_STARTED}
+    rows = [
+        DispatchRow(branch, 1, branch, effect, at, begun[branch], open=False, unsent=False)
+        for branch, effect in (("one", "READ_ONLY"), ("two", "WRITE"))
+    ]
+    return kinds(list(examine(Evidence("t", "k", events, rows), now=at).findings))
+
+
+@pytest.mark.parametrize("write_final", [True, False])
+def test_only_what_another_branch_had_done_by_then_counts(write_final):
+    assert two_branches(write_final=write_final, read_final_at=10) == []
+    assert two_branches(write_final=write_final, read_final_at=11) == [K.STALE_READ_FINAL]
+    assert two_branches(write_final=write_final, read_final_at=12) == [K.STALE_READ_FINAL]
 
 
 # --- the union -----------------------------------------------------------------------------------------------------
