@@ -26,7 +26,9 @@ def demo(
         typer.Option(metavar="PATH_OR_NAME", help="A drafter of the same tokenizer; may be repeated."),
     ] = None,
     branches: Annotated[int, typer.Option(min=1, help="Parallel plan branches; one is supported yet.")] = 1,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the database and the logs, and say where.")] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep the database and the logs, and say where.")
+    ] = False,
     format_: FormatOption = None,
 ) -> None:
     """Run an agent over a small shop: models draft and rule, calls are held and released, the ledger proves it.

@@ -41,7 +41,9 @@ class Api:
     def events(self, key: str, after: int) -> tuple[list[Json], int]:
         """The next events behind ``after``, and the stream's seq; none before the stream is opened."""
         path = f"/v1/streams/{key}/events"
-        page = self._call("GET", path, params={"after": after, "limit": PAGE}, missing={"events": [], "seq": 0})
+        page = self._call(
+            "GET", path, params={"after": after, "limit": PAGE}, missing={"events": [], "seq": 0}
+        )
         return page["events"], page["seq"]
 
     def rested(self, key: str, intent_id: str) -> Json:

@@ -11,6 +11,8 @@ from gateway.demo.api import Json
 
 CLASS_STYLE = {"READ_ONLY": "cyan", "IDEMPOTENT": "yellow", "WRITE": "bold yellow"}
 LONGEST_CALL = 44
+UNSENT_SHOWN = 2
+"""Calls shown that were drafted, held and voided without being sent; the others are counted in one line."""
 ARROW = (" → ", "bright_black")
 
 
@@ -20,6 +22,7 @@ class _Row:
     effect: str
     steps: list[tuple[str, str]] = field(default_factory=list)
     voided: bool = False
+    sent: bool = False
 
 
 class CallPane:
@@ -46,6 +49,7 @@ class CallPane:
             return
         row.steps.append(teller(event))
         row.voided = row.voided or kind == "intent.voided"
+        row.sent = row.sent or kind == "dispatch.started"
 
     def table(self, open_block: int | None) -> Table | None:
         """A line for each call, and one for a block that is still open; None if there is nothing to see."""
@@ -55,10 +59,17 @@ class CallPane:
         table.add_column(no_wrap=True, overflow="ellipsis", max_width=LONGEST_CALL)
         table.add_column(no_wrap=True)
         table.add_column(ratio=1)
+        unsent = [row for row in self._rows.values() if row.voided and not row.sent]
+        hidden = unsent[UNSENT_SHOWN:]
         for row in self._rows.values():
+            if any(row is other for other in hidden):
+                continue
             name = Text(row.call, "red strike" if row.voided else "bold")
             effect = Text(row.effect.removesuffix("_ONLY"), CLASS_STYLE.get(row.effect, ""))
             table.add_row(name, effect, _joined(row.steps))
+        if hidden:
+            more = Text(f"and {len(hidden)} more calls drafted", "bright_black")
+            table.add_row(more, Text(""), Text("held → voided", "bright_black"))
         if open_block is not None:
             opening = Text(f"a block opens at token {open_block}", "bright_black")
             table.add_row(opening, Text(""), Text("not closed yet", "bright_black"))

@@ -25,7 +25,9 @@ class Child:
     killed, the kernel kills it too (Linux). Start it from a process with one thread.
     """
 
-    def __init__(self, name: str, argv: Sequence[str], *, folder: Path, cwd: Path, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, name: str, argv: Sequence[str], *, folder: Path, cwd: Path, env: Mapping[str, str]
+    ) -> None:
         """Start it. What it prints goes to ``<folder>/<name>.out`` and ``<name>.log``. Raises ``DemoFailed``."""
         self.name = name
         self._out, self._log = folder / f"{name}.out", folder / f"{name}.log"
@@ -69,13 +71,13 @@ class Child:
                 return said
             self.check()
             time.sleep(_LOOK)
-        raise DemoFailed(f"the {self.name} did not say that it is ready:\n{self._tail()}")
+        raise DemoFailed(f"the {self.name} did not say that it is ready:\n{self.tail()}")
 
     def check(self) -> None:
         """Raise ``DemoFailed`` if it has ended."""
         ended = self._process.poll()
         if ended is not None:
-            raise DemoFailed(f"the {self.name} ended with {ended}:\n{self._tail()}")
+            raise DemoFailed(f"the {self.name} ended with {ended}:\n{self.tail()}")
 
     def stop(self) -> None:
         """End it, calmly if it can; harmless when it has ended."""
@@ -87,6 +89,7 @@ class Child:
             self._process.kill()
             self._process.wait()
 
-    def _tail(self) -> str:
+    def tail(self) -> str:
+        """The last that it said of what goes wrong."""
         lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
         return "\n".join(lines[-_TAIL:]) or "(it said nothing)"

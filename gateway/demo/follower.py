@@ -6,7 +6,6 @@ from types import TracebackType
 from typing import Self
 
 from gateway.demo.api import Api, Json
-from gateway.demo.errors import DemoFailed
 
 PAUSE = 0.04
 """Seconds between two looks."""
@@ -24,7 +23,7 @@ class Follower:
         self._url = url
         self._seq = 0
         self._ended = threading.Event()
-        self._failure: DemoFailed | None = None
+        self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="follower", daemon=True)
 
     def __enter__(self) -> Self:
@@ -45,7 +44,7 @@ class Follower:
                 while not self._ended.wait(PAUSE):
                     self._look(api)
                 self._look(api)
-        except DemoFailed as failure:
+        except Exception as failure:  # noqa: BLE001 - raised again where the block is left
             self._failure = failure
 
     def _look(self, api: Api) -> None:

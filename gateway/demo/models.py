@@ -60,7 +60,9 @@ def _load(source: str | Path, device: Device) -> "CausalModel":
     if _means_a_folder(source):
         source = Path(source).expanduser()
         if not (source / "config.json").is_file():
-            raise ModelRefused(f"there is no model in {source}: no config.json there", code="model_not_loadable")
+            raise ModelRefused(
+                f"there is no model in {source}: no config.json there", code="model_not_loadable"
+            )
     try:
         return load_causal(source, device=device)
     except ModelRefused as error:

@@ -11,10 +11,12 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
+from decoding.errors import SinkError
 from gateway.database import database
 from gateway.demo.api import Api
 from gateway.demo.child import Child
 from gateway.demo.ending import deaf, ended_in_order
+from gateway.demo.errors import DemoFailed
 from gateway.demo.home import fresh_home
 from gateway.demo.logcheck import check_log
 from gateway.demo.models import NGRAM, Models, load_models
@@ -95,12 +97,14 @@ class _Stage:
         for number, scenario in enumerate(requests(self.options.turns), start=1):
             for child in children:
                 child.check()
-            turns.turn(number, self.options.turns, scenario)
+            try:
+                turns.turn(number, self.options.turns, scenario)
+            except (DemoFailed, SinkError) as error:
+                said = "\n".join(f"the {child.name} said:\n{child.tail()}" for child in children)
+                raise DemoFailed(f"{error}\n{said}") from error
         return turns
 
-    def _counted(
-        self, turns: Turns, engine: Engine, settings: Settings, shop: Shop, began: float
-    ) -> Summary:
+    def _counted(self, turns: Turns, engine: Engine, settings: Settings, shop: Shop, began: float) -> Summary:
         self.show.stage("reconciling the ledger with the shop's own log")
         summary = Summary(
             turns=self.options.turns,

@@ -52,7 +52,16 @@ def start_shop(folder: Path) -> Child:
     """The shop's process, with its data and logs in ``folder``; see ``opened``."""
     shop_folder()
     slow = [word for tool, ms in LATENCY_MS.items() for word in ("--latency", f"{tool}={ms}")]
-    argv = [sys.executable, "-m", "examples.shop.server", "--port", "0", "--data", str(folder / "shop"), *slow]
+    argv = [
+        sys.executable,
+        "-m",
+        "examples.shop.server",
+        "--port",
+        "0",
+        "--data",
+        str(folder / "shop"),
+        *slow,
+    ]
     return Child("shop", argv, folder=folder, cwd=source_tree(), env=environment())
 
 

@@ -63,7 +63,9 @@ class Summary:
         counts: dict[str, int] = {}
         for drafter, tokens in self.tokens.items():
             told = tokens.to_json()
-            counts |= {f"tokens {name} ({drafter})": told[name] for name in ("drafted", "accepted", "rejected")}
+            counts |= {
+                f"tokens {name} ({drafter})": told[name] for name in ("drafted", "accepted", "rejected")
+            }
         counts |= {f"blocks {name}": count for name, count in self._blocks().items()}
         counts |= {f"early reads {name}": count for name, count in self._early_reads().items()}
         counts["writes"] = self.log.writes

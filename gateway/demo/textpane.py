@@ -7,7 +7,7 @@ from rich.text import Text
 from decoding.calls.hermes import HermesDetector, HermesState
 
 ACCEPTED, OWN, REJECTED, DRAFTED = "green", "bold green", "red strike", "bright_black"
-LONGEST_REJECTED = 110
+LONGEST_REJECTED = 60
 """Characters shown of one rejected tail."""
 
 

@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 
 WINDOWS = (32, 48, 24)
 """Drafts per ruling, in turn: long enough that whole calls are drafted before anything is ruled on."""
+CLOSING_WINDOW = 8
+"""Drafts per ruling of a message that only closes a turn."""
 VERIFY_SECONDS = 0.12
 """A pause before each ruling. The demonstration's target rules within a few milliseconds, a model of the size that
 people use takes about this long; it is the time in which early reads run, and in which drafts can be seen."""
 MAX_NEW_TOKENS = 256
 RESTING = ("in_doubt", "voided", "refused", "denied")
 TOOL_CALLS = {"format": "hermes", "from": "detected"}
-PATIENCE = 90.0
+PATIENCE = 60.0
 """Seconds in which every call of a message has to come to rest."""
 
 Message = dict[str, str]
@@ -58,7 +60,9 @@ class Turns:
         said += [{"role": "assistant", "content": calling.text}]
         said += [{"role": "tool", "content": answer} for answer in answers]
         if answers:
-            self._message(f"{self.run}-{number:02}.end", said, drafter, window, f"{self.run}-{number:02}")
+            self._message(
+                f"{self.run}-{number:02}.end", said, drafter, CLOSING_WINDOW, f"{self.run}-{number:02}"
+            )
 
     def _message(
         self, key: str, said: list[Message], drafter: "Drafter", window: int, parent: str | None
@@ -103,7 +107,9 @@ class Turns:
         intents: list[Json] = self.api.stream(key)["intents"]
         while waiting := [intent for intent in intents if not _rests(intent)]:
             if time.monotonic() > deadline:
-                raise DemoFailed(f"{waiting[0]['tool']} of {key} does not come to rest: {waiting[0]['state']}")
+                raise DemoFailed(
+                    f"{waiting[0]['tool']} of {key} does not come to rest: {waiting[0]['state']}"
+                )
             self.api.rested(key, waiting[0]["intent_id"])
             intents = self.api.stream(key)["intents"]
         return intents
