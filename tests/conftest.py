@@ -1,9 +1,9 @@
-"""Fixtures of the whole suite: databases. See tests/postgres.py for where their server comes from."""
+"""Fixtures of the whole suite: databases (tests/postgres.py says where their server comes from), and what was counted."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,8 @@ from tests import postgres
 from tests.postgres import DatabaseServer, TestDatabase
 
 RUN_HOME = pytest.StashKey[Path]()
+COUNTED = "counted"
+"""Property of a test's report: a line for the end of the run."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -24,6 +26,22 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     home = config.stash.get(RUN_HOME, None)
     if home is not None:
         postgres.remove_home(home)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say at the end what tests have counted, in whichever process they ran."""
+    reports = [r for kind in ("passed", "failed") for r in terminalreporter.stats.get(kind, [])]
+    lines = [line for r in reports for name, line in getattr(r, "user_properties", []) if name == COUNTED]
+    if lines:
+        terminalreporter.section("counted")
+    for line in lines:
+        terminalreporter.line(str(line))
+
+
+@pytest.fixture
+def report(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Keeps a line for the end of the run: how many seeds, cases and events a test has seen."""
+    return lambda line: record_property(COUNTED, line)
 
 
 @pytest.fixture(scope="session")
