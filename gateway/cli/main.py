@@ -1,44 +1,57 @@
 """``commitgate``: the command line. Exit codes: 0 done, 1 it failed, 2 bad usage or bad input, 3 findings (reconcile)."""
 
 import sys
+from importlib import import_module
 from typing import NoReturn
 
 import typer
-from sqlalchemy.exc import DBAPIError
 from typer.exceptions import TyperException
 
 from decoding.errors import DecodingError
 from effects.errors import EffectsError
-from gateway.cli import db, decode, demo, doubt, effects, intents, ledger, reconcile, serve, streams
 from gateway.cli.output import say
 from gateway.embedded.errors import EmbeddedPostgresError
 from gateway.errors import BadInput, GatewayError, NotFound
 from ledger.errors import LedgerError
 
-app = typer.Typer(
-    name="commitgate",
-    help="The gate between a language model and the tools it calls.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    epilog="Exit codes: 0 done, 1 it failed, 2 bad usage or bad input, 3 findings (reconcile run).",
-)
-app.command("serve")(serve.serve)
-app.command("worker")(serve.worker)
-app.command("demo")(demo.demo)
-app.command("decode")(decode.decode)
-app.add_typer(db.app, name="db")
-app.add_typer(effects.app, name="effects")
-app.add_typer(streams.app, name="streams")
-app.add_typer(intents.app, name="intents")
-app.add_typer(doubt.app, name="doubt")
-app.add_typer(reconcile.app, name="reconcile")
-app.add_typer(ledger.app, name="ledger")
+COMMANDS = {"serve": "serve", "worker": "serve", "demo": "demo", "decode": "decode"}
+"""Single commands, each a function of its name in a module of this package."""
+
+NOUNS = ("db", "effects", "streams", "intents", "doubt", "reconcile", "ledger")
+"""Commands with verbs of their own, each the ``app`` of a module of this package."""
+
+
+def application(*names: str) -> typer.Typer:
+    """The command line with the named commands; none named: with all. Only their modules are loaded: it starts faster."""
+    app = typer.Typer(
+        name="commitgate",
+        help="The gate between a language model and the tools it calls.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        epilog="Exit codes: 0 done, 1 it failed, 2 bad usage or bad input, 3 findings (reconcile run).",
+    )
+    # With a callback a single command keeps its name.
+    app.callback()(_commitgate)
+    wanted = set(names) or {*COMMANDS, *NOUNS}
+    for name, module in COMMANDS.items():
+        if name in wanted:
+            app.command(name)(getattr(import_module(f"gateway.cli.{module}"), name))
+    for name in NOUNS:
+        if name in wanted:
+            app.add_typer(import_module(f"gateway.cli.{name}").app, name=name)
+    return app
+
+
+def _commitgate() -> None:
+    """The gate between a language model and the tools it calls."""
 
 
 def run() -> NoReturn:
     """Run one command; every failure ends in one line with a stable code, never in a traceback."""
     try:
         # Outside of standalone mode ``typer.Exit`` ends here as the value of the call, not as an exception.
+        first = sys.argv[1] if len(sys.argv) > 1 else ""
+        app = application(first) if first in {*COMMANDS, *NOUNS} else application()
         code = app(standalone_mode=False)
     except TyperException as error:
         # No message: the command was named alone, and its help is printed already.
@@ -65,6 +78,6 @@ def _code(error: Exception) -> str:
         return error.stable_code
     if isinstance(error, LedgerError | EffectsError | DecodingError | EmbeddedPostgresError):
         return str(error.code)
-    if isinstance(error, DBAPIError):
+    if type(error).__module__.startswith("sqlalchemy"):
         return "database_error"
     return "invalid_settings" if type(error).__name__ == "ValidationError" else "internal_error"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gateway.cli.main import app
+from gateway.cli.main import application
 from tests.postgres import TestDatabase
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +20,7 @@ BIN = Path(sys.executable).parent
 
 
 def _block(marker: str) -> str:
-    return next(text for _, text in BLOCKS if marker in text)
+    return next(str(text) for _, text in BLOCKS if marker in text)
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def port(environment: dict[str, str], tmp_path: Path) -> Iterator[str]:
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as gateway:
         assert gateway.stdout is not None
         try:
-            yield json.loads(gateway.stdout.readline())["listening"].rsplit(":", 1)[1]
+            yield str(json.loads(gateway.stdout.readline())["listening"]).rsplit(":", 1)[1]
         finally:
             gateway.terminate()
             assert gateway.wait(30) == 0
@@ -73,4 +73,4 @@ def test_every_command_that_the_readme_names_exists() -> None:
         parts = command.split()
         if parts[0] in {"serve", "worker"}:
             parts = parts[:1]
-        assert CliRunner().invoke(app, [*parts, "--help"]).exit_code == 0, command
+        assert CliRunner().invoke(application(parts[0]), [*parts, "--help"]).exit_code == 0, command

@@ -59,5 +59,5 @@ def test_what_a_command_ends_with_is_the_exit_code(
     def only() -> None:
         raise raised
 
-    monkeypatch.setattr(main, "app", app)
+    monkeypatch.setattr(main, "application", lambda *_names: app)
     assert _end(monkeypatch) == code
