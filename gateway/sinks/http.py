@@ -37,7 +37,7 @@ class HttpSink:
         self._epoch = 0
         self._again = Retrying(
             retry=retry_if_exception_type((httpx2.TransportError, _TryAgain)),
-            wait=wait_exponential_jitter(initial=0.05, max=2.0),
+            wait=wait_exponential_jitter(multiplier=0.05, max=2.0, jitter=0.05),
             stop=stop_after_delay(patience),
             reraise=True,
         )
