@@ -15,7 +15,7 @@ PATIENCE = 60.0
 PAUSE = 0.02
 """Seconds between two looks at the same thing."""
 
-AWAY = 0.1
+AWAY = 0.2
 """Seconds between two tries to reach a gateway that is away."""
 
 

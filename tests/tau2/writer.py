@@ -7,7 +7,7 @@ from collections import Counter
 from random import Random
 from typing import Any
 
-from tests.tau2.client import AWAY, PAUSE, Answer, Client, GatewayGone
+from tests.tau2.client import AWAY, PATIENCE, PAUSE, Answer, Client, GatewayGone
 from tests.tau2.script import Message, spoiled
 
 LONGEST_WINDOW = 48
@@ -95,7 +95,7 @@ class Writer:
         self._batch += 1
         body = {"writer_epoch": self._epoch, "batch_id": f"b{self._batch}", "events": events}
         raw = json.dumps(body).encode()
-        deadline = time.monotonic() + 60.0
+        deadline = time.monotonic() + PATIENCE
         while True:
             try:
                 answer = await self._client.once("POST", self._path + "/events", raw)
@@ -109,9 +109,8 @@ class Writer:
                 await asyncio.sleep(AWAY)
                 continue
             if answer.code == "stale_writer" and self._takeovers:
-                return (
-                    await self._take_over()
-                )  # a takeover whose answer was lost came after the one that we know of
+                # A takeover whose answer was lost came after the one that we know of.
+                await self._take_over()
                 return None
             self._counts["replayed"] += answer.status == 200
             return answer
