@@ -10,6 +10,7 @@ import uuid_utils
 from gateway.cli.output import Format, FormatOption, chosen, say, write_line
 from gateway.cli.session import services
 from gateway.demo.models import Models, load_models
+from gateway.demo.textpane import printable
 from gateway.errors import InvalidRequest, NotSupported
 from gateway.sinks.local import LocalSink
 from gateway.turn.opening import StreamTerms
@@ -122,7 +123,7 @@ def _tell(event: "LoopEvent", *, as_json: bool) -> None:
     if as_json:
         write_line({"text": text})
     else:
-        sys.stdout.write(text)
+        sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
         sys.stdout.flush()
 
 

@@ -1,6 +1,7 @@
 """The calls of a message and how far each has come, read from the ledger's events."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -8,11 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from gateway.demo.api import Json
+from gateway.demo.textpane import printable
 
 CLASS_STYLE = {"READ_ONLY": "cyan", "IDEMPOTENT": "yellow", "WRITE": "bold yellow"}
 LONGEST_CALL = 44
-UNSENT_SHOWN = 2
-"""Calls shown that were drafted, held and voided without being sent; the others are counted in one line."""
+VOIDED_SHOWN = 2
+"""Voided calls shown of each kind, sent early or never; the others are counted in one line."""
 ARROW = (" → ", "bright_black")
 
 
@@ -59,21 +61,29 @@ class CallPane:
         table.add_column(no_wrap=True, overflow="ellipsis", max_width=LONGEST_CALL)
         table.add_column(no_wrap=True)
         table.add_column(ratio=1)
-        unsent = [row for row in self._rows.values() if row.voided and not row.sent]
-        hidden = unsent[UNSENT_SHOWN:]
-        for row in self._rows.values():
-            if any(row is other for other in hidden):
-                continue
+        shown, hidden = self._chosen()
+        for row in shown:
             name = Text(row.call, "red strike" if row.voided else "bold")
             effect = Text(row.effect.removesuffix("_ONLY"), CLASS_STYLE.get(row.effect, ""))
             table.add_row(name, effect, _joined(row.steps))
-        if hidden:
-            more = Text(f"and {len(hidden)} more calls drafted", "bright_black")
-            table.add_row(more, Text(""), Text("held → voided", "bright_black"))
+        for story, count in hidden.items():
+            more = Text(f"and {count} more drafted", "bright_black")
+            table.add_row(more, Text(""), Text(story, "bright_black"))
         if open_block is not None:
             opening = Text(f"a block opens at token {open_block}", "bright_black")
             table.add_row(opening, Text(""), Text("not closed yet", "bright_black"))
         return table
+
+    def _chosen(self) -> tuple[list[_Row], dict[str, int]]:
+        """The rows to show, and of the others how many had which story."""
+        shown: list[_Row] = []
+        told = Counter[str]()
+        for row in self._rows.values():
+            story = "released early → voided" if row.sent else "held → voided"
+            told[story] += row.voided
+            if not row.voided or told[story] <= VOIDED_SHOWN:
+                shown.append(row)
+        return shown, {story: count - VOIDED_SHOWN for story, count in told.items() if count > VOIDED_SHOWN}
 
     def _step(self, intent_id: str, word: str, style: str) -> None:
         row = self._rows.get(intent_id)
@@ -91,7 +101,7 @@ def _spelled(event: Json) -> str:
         values = ", ".join(str(value) for value in arguments.values())
     except (ValueError, AttributeError):
         values = str(event["arguments_raw"])
-    return f"{tool} {values}".replace("\n", " ")
+    return printable(f"{tool} {values}").replace("\n", " ")
 
 
 def _joined(steps: list[tuple[str, str]]) -> Text:
@@ -115,7 +125,7 @@ def _settled(event: Json) -> tuple[str, str]:
         return "settled", "white"
     content = event.get("content")
     why = content.get("error") if isinstance(content, dict) else None
-    return f"settled: {why or event['status']}", "yellow"
+    return printable(f"settled: {why or event['status']}"), "yellow"
 
 
 def _always(word: str, style: str) -> Callable[[Json], tuple[str, str]]:

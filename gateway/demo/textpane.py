@@ -7,8 +7,13 @@ from rich.text import Text
 from decoding.calls.hermes import HermesDetector, HermesState
 
 ACCEPTED, OWN, REJECTED, DRAFTED = "green", "bold green", "red strike", "bright_black"
-LONGEST_REJECTED = 60
+LONGEST_REJECTED = 48
 """Characters shown of one rejected tail."""
+
+
+def printable(text: str) -> str:
+    """``text`` with every control character but the line feed made visible, so that none reaches the terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 class TextPane:
@@ -42,7 +47,9 @@ class TextPane:
     def text(self) -> Text:
         """What there is to see."""
         pieces = [*self._shown, (self._drafts, DRAFTED)]
-        return Text.assemble(*((piece, style) for piece, style in pieces if piece), overflow="fold")
+        return Text.assemble(
+            *((printable(piece), style) for piece, style in pieces if piece), overflow="fold"
+        )
 
     def _show(self, text: str, style: str) -> None:
         if text:

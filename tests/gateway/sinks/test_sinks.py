@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -36,7 +36,7 @@ class Sinks:
 
 
 @pytest.fixture(params=["http", "local"])
-def sinks(request: pytest.FixtureRequest, front: Front) -> Sinks:
+def sinks(request: pytest.FixtureRequest, front: Front) -> Iterator[Sinks]:
     def make(key: str, source: str) -> HttpSink | LocalSink:
         if request.param == "http":
             return HttpSink(
@@ -45,8 +45,9 @@ def sinks(request: pytest.FixtureRequest, front: Front) -> Sinks:
         return LocalSink(front.services.streams, everyone(), key, StreamTerms("hermes", source))
 
     made = Sinks(make, [])
-    request.addfinalizer(lambda: [sink.close() for sink in made.made])
-    return made
+    yield made
+    for sink in made.made:
+        sink.close()
 
 
 @pytest.fixture
