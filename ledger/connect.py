@@ -1,9 +1,13 @@
 """Connections of the services: how they are made, and what their login must not be able to do."""
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
+import psycopg
 from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from ledger.errors import MissingPrivileges, SchemaOutdated, UnsafeLogin
 from ledger.migrate import current_revision, head
@@ -12,6 +16,10 @@ from ledger.url import database_url
 
 LOCK_TIMEOUT = "10s"
 IDLE_IN_TRANSACTION_TIMEOUT = "60s"
+RESTED = 1.0
+"""Seconds after which a pooled connection is asked whether it still lives, before it is used again."""
+
+_LAST_USED = "commitgate.last_used"
 
 # A dispatch row has to be durable before anything is sent, whatever the server's default is; remote_apply is
 # more than is asked for and stays. The last parameter of set_config: for this transaction alone.
@@ -42,15 +50,32 @@ def connect(
         database_url(url),
         pool_size=pool_size,
         max_overflow=pool_size,
-        pool_pre_ping=True,
         isolation_level="READ COMMITTED",
         connect_args=driver_arguments,
     )
+    event.listen(engine, "checkin", _note_time)
+    event.listen(engine, "checkout", _ping_after_rest)
     if pgbouncer:
         event.listen(engine, "begin", _set_for_transaction)
     else:
         event.listen(engine, "connect", _set_for_session)
     return engine
+
+
+def _note_time(_connection: object, record: ConnectionPoolEntry) -> None:
+    record.info[_LAST_USED] = time.monotonic()
+
+
+def _ping_after_rest(connection: Any, record: ConnectionPoolEntry, _proxy: object) -> None:
+    """Ask a connection that rested whether it still lives. One in steady use need not be asked each time."""
+    if time.monotonic() - record.info.get(_LAST_USED, time.monotonic()) < RESTED:
+        return
+    try:
+        connection.execute("select 1")
+        connection.rollback()
+    except psycopg.Error as error:
+        # The pool opens another one and tries again.
+        raise DisconnectionError(str(error)) from error
 
 
 def _settings(*, local: bool) -> str:

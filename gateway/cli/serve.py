@@ -13,6 +13,7 @@ from gateway.database import database
 from gateway.errors import Forbidden, Unavailable
 from gateway.http.app import create_app
 from gateway.http.settings import HttpSettings
+from gateway.logs import configure_logs
 from gateway.running import dispatcher_over
 from gateway.service.services import Services
 from gateway.settings import Settings
@@ -33,6 +34,7 @@ def serve(
     if host not in LOOPBACK:
         raise Forbidden(f"without keys the gateway runs open and listens on loopback only, not on {host}")
     settings = Settings()
+    configure_logs()
     with database(settings, "commitgate-gateway") as engine:
         running = dispatcher_over(engine, settings) if dispatch else None
         wired = wire(engine, wake=(lambda: None) if running is None else running.wake)
@@ -66,6 +68,7 @@ def serve(
 def worker() -> None:
     """Run a dispatcher alone; run as many as you like."""
     settings = Settings()
+    configure_logs()
     with database(settings, "commitgate-worker") as engine:
         running = dispatcher_over(engine, settings)
         ended = threading.Event()

@@ -1,0 +1,26 @@
+"""Logs of a running process: on standard error, JSON lines unless a person watches."""
+
+import logging
+import sys
+
+import structlog
+
+
+def configure_logs() -> None:
+    """Send structured logs to standard error; standard output belongs to what a command prints."""
+    watched = sys.stderr.isatty()
+    renderer: structlog.typing.Processor = (
+        structlog.dev.ConsoleRenderer() if watched else structlog.processors.JSONRenderer()
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.dict_tracebacks if not watched else structlog.processors.StackInfoRenderer(),
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
