@@ -155,5 +155,5 @@ def _legend() -> Text:
         ("rejected", REJECTED),
         ", ",
         ("the target's own", OWN),
-        "; under each message its calls, as the ledger records them",
+        ". Below each message: its calls, as the ledger has them.",
     )

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 LATENCY_MS = {
     "*": 20,
-    "set_address": 150,
-    "cancel_order": 200,
-    "exchange_item": 200,
-    "refund_order": 200,
-    "send_message": 150,
-    "create_coupon": 150,
-    "delete_coupon": 150,
+    "set_address": 400,
+    "cancel_order": 400,
+    "exchange_item": 400,
+    "refund_order": 400,
+    "send_message": 400,
+    "create_coupon": 400,
+    "delete_coupon": 400,
 }
 """How long the shop takes over a request. Writes are slow, as they are in the world: a read drafted behind one is
 answered before it, and so has seen too little."""

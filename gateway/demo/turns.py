@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from examples.shop.scenarios import Scenario
 
 WINDOWS = (32, 48, 24)
-"""Drafts per ruling, in turn: long enough that whole calls are drafted before anything is ruled on."""
+"""Drafts per ruling, another number whenever all drafters have had their turns. Long enough that whole calls are
+drafted before anything is ruled on."""
 CLOSING_WINDOW = 8
 """Drafts per ruling of a message that only closes a turn."""
 VERIFY_SECONDS = 0.12
@@ -52,17 +53,16 @@ class Turns:
     def turn(self, number: int, of: int, scenario: "Scenario") -> None:
         """One whole turn. Raises ``DecodingError`` and ``DemoFailed``."""
         self.show.turn(Heading(number, of, scenario.kind, scenario.ask))
-        drafter = self.models.drafters[(number - 1) % len(self.models.drafters)]
-        # A round of windows for every round of drafters, so that each drafter gets each window.
-        window = WINDOWS[(number - 1) // len(self.models.drafters) % len(WINDOWS)]
+        lineup = _lineup(self.models.drafters)
+        drafter = lineup[(number - 1) % len(lineup)]
+        window = WINDOWS[(number - 1) // len(lineup) % len(WINDOWS)]
         said: list[Message] = [{"role": "user", "content": scenario.ask}]
         calling, answers = self._message(f"{self.run}-{number:02}", said, drafter, window, None)
         said += [{"role": "assistant", "content": calling.text}]
         said += [{"role": "tool", "content": answer} for answer in answers]
         if answers:
-            self._message(
-                f"{self.run}-{number:02}.end", said, drafter, CLOSING_WINDOW, f"{self.run}-{number:02}"
-            )
+            parent = f"{self.run}-{number:02}"
+            self._message(f"{parent}.end", said, lineup[0], CLOSING_WINDOW, parent)
 
     def _message(
         self, key: str, said: list[Message], drafter: "Drafter", window: int, parent: str | None
@@ -113,6 +113,12 @@ class Turns:
             self.api.rested(key, waiting[0]["intent_id"])
             intents = self.api.stream(key)["intents"]
         return intents
+
+
+def _lineup(drafters: "Sequence[Drafter]") -> "list[Drafter]":
+    """Who drafts in one turn after the other: the first drafter between all others."""
+    first, *others = drafters
+    return [first, *(drafter for other in others for drafter in (other, first))]
 
 
 def _rests(intent: Json) -> bool:
