@@ -3,7 +3,7 @@
 GatewayError
 ├── BadInput (422)
 │   ├── InvalidRequest, InvalidText, RefusedJSON, UnknownBranch, NotSupported, InvalidEffects
-│   └── DivergesFromTokens
+│   └── TooManyCalls, DivergesFromTokens
 ├── MalformedJSON (400)
 ├── TooLarge (413), UnsupportedMediaType (415)
 ├── Unauthorised (401)
@@ -97,6 +97,13 @@ class InvalidEffects(BadInput):
 
     code = "invalid_effects"
     title = "The effect table is not valid"
+
+
+class TooManyCalls(BadInput):
+    """The message spells more calls than one message may hold."""
+
+    code = "too_many_calls"
+    title = "Too many calls in one message"
 
 
 class DivergesFromTokens(BadInput):

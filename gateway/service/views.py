@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from effects.intent import IntentState
 from effects.strict_json import JSONRefused, parse
 from gateway.turn.advance import decide_now
+from gateway.turn.standing import Standing
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
 from ledger.state import Branch, Intent, StreamState
@@ -82,11 +83,13 @@ def in_order(intents: Iterable[Intent]) -> list[Intent]:
 def reasons_under(unfolding: Unfolding, force: TableInForce) -> Reasons:
     """Says why a call is held or waits, as the gate would say it now."""
 
+    standing = Standing(unfolding, force)
+
     def reason(intent: Intent) -> str | None:
         waits = intent.state in (IntentState.HELD, IntentState.DISPATCHED, IntentState.IN_DOUBT) or (
             intent.state is IntentState.SETTLED and not intent.final
         )
-        return decide_now(unfolding, force, intent).reason if waits else None
+        return decide_now(unfolding, force, standing, intent.intent_id).reason if waits else None
 
     return reason
 

@@ -4,79 +4,54 @@ Finality is decided before releases, both in the transaction of what caused them
 """
 
 import hashlib
-from dataclasses import dataclass
 from datetime import timedelta
 
-from effects import gate, order
+from effects import gate
 from effects.canonical import canonical
-from effects.classes import EffectClass, highest
+from effects.classes import EffectClass
 from effects.idempotency import idempotency_key
 from effects.intent import BlockState, IntentState, Release, ResultStatus, stream_end
 from effects.policy import ReadsBehindWrites, WriteOrder
 from effects.strict_json import parse
-from effects.table import Classification
+from gateway.turn.standing import Case, Standing
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
 from ledger.events import EventType
 from ledger.state import Intent
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
-    """One call before the gate: the intent, what the table says of it now, and its class for this decision."""
-
-    intent: Intent
-    judged: Classification
-    effect: EffectClass
-
-
 def advance(unfolding: Unfolding, force: TableInForce) -> None:
     """Add every event that now follows, until nothing more does."""
+    standing = Standing(unfolding, force)
     before = -1
     while before != unfolding.state.seq:
         before = unfolding.state.seq
-        _mark_stale(unfolding, force)
+        _mark_stale(unfolding, standing)
         for action in (gate.Action.FINALISE, None):
-            for intent in _living(unfolding):
-                _step(unfolding, force, intent.intent_id, only=action)
+            for intent_id in standing.living():
+                _step(unfolding, force, standing, intent_id, only=action)
 
 
-def decide_now(unfolding: Unfolding, force: TableInForce, intent: Intent) -> gate.Decision:
-    """What the gate says of ``intent`` as the stream stands in ``unfolding``."""
-    case = _case(intent, force)
-    view, others = _view(case), [_view(_case(i, force)) for i in _others(unfolding, intent)]
-    policy = force.table.policy
+def decide_now(
+    unfolding: Unfolding, force: TableInForce, standing: Standing, intent_id: str
+) -> gate.Decision:
+    """What the gate says of one intent as the stream stands in ``unfolding``."""
+    case = standing.case(intent_id)
+    intent, policy = case.intent, force.table.policy
     return gate.decide(
         gate.GateInput(
             effect=case.effect,
             may_speculate=case.judged.may_speculate and case.judged.known and intent.problem is None,
             block=intent.block,
             approved=True,
-            earlier_terminal=order.earlier_terminal(
-                view, others, strict_writes=policy.write_order is WriteOrder.STRICT
-            ),
+            earlier_terminal=not standing.waits(case, strict_writes=policy.write_order is WriteOrder.STRICT),
             may_run_ahead=policy.reads_behind_writes is ReadsBehindWrites.SEND,
             sent=_sent(intent),
-            answer=_answer(unfolding, case, view, others),
+            answer=_answer(unfolding, standing, case),
             paused=intent.retry_at is not None and intent.retry_at > unfolding.now,
             stream_end=stream_end(unfolding.state.finished),
         )
     )
-
-
-def _living(unfolding: Unfolding) -> list[Intent]:
-    living = [intent for intent in unfolding.state.intents.values() if not intent.terminal]
-    return sorted(living, key=lambda i: (i.branch, i.place))
-
-
-def _others(unfolding: Unfolding, intent: Intent) -> list[Intent]:
-    return [other for other in unfolding.state.intents.values() if other.intent_id != intent.intent_id]
-
-
-def _case(intent: Intent, force: TableInForce) -> _Case:
-    judged = force.classify(intent.tool, intent.arguments_raw)
-    sent = _sent(intent) is not gate.Sent.NO
-    return _Case(intent, judged, intent.effect if sent else highest(intent.effect, judged.effect))
 
 
 def _sent(intent: Intent) -> gate.Sent:
@@ -87,55 +62,47 @@ def _sent(intent: Intent) -> gate.Sent:
     return gate.Sent.ANSWERED if intent.state is IntentState.SETTLED else gate.Sent.NO
 
 
-def _view(case: _Case) -> order.CallView:
-    intent = case.intent
-    return order.CallView(
-        branch=intent.branch,
-        place=intent.place,
-        effect=case.effect,
-        footprint=intent.footprint,
-        terminal=intent.terminal,
-        exposed=intent.open_attempt is not None or intent.state is IntentState.IN_DOUBT,
-        dispatched_seq=intent.dispatch_seq,
-        settled_seq=intent.settled_seq,
-    )
-
-
-def _answer(
-    unfolding: Unfolding, case: _Case, view: order.CallView, others: list[order.CallView]
-) -> gate.Answer:
+def _answer(unfolding: Unfolding, standing: Standing, case: Case) -> gate.Answer:
     intent = case.intent
     if case.effect is not EffectClass.READ_ONLY or intent.state is not IntentState.SETTLED:
         return gate.Answer.NONE
     if intent.result_status is ResultStatus.UNAVAILABLE and intent.answered_early:
         return gate.Answer.UNAVAILABLE_EARLY
-    overtaken = order.overtaken_by(view, others) is not None
+    overtaken = standing.overtaken_by(case) is not None
     return gate.Answer.STALE if overtaken or _too_old(unfolding, case) else gate.Answer.FRESH
 
 
-def _too_old(unfolding: Unfolding, case: _Case) -> bool:
+def _too_old(unfolding: Unfolding, case: Case) -> bool:
     max_age, sent_at = case.judged.max_age, case.intent.dispatched_at
     if max_age is None or sent_at is None or not case.intent.answered_early:
         return False
     return unfolding.now - sent_at > timedelta(seconds=max_age)
 
 
-def _mark_stale(unfolding: Unfolding, force: TableInForce) -> None:
-    for intent in _living(unfolding):
+def _mark_stale(unfolding: Unfolding, standing: Standing) -> None:
+    for intent_id in standing.living():
+        case = standing.case(intent_id)
+        intent = case.intent
         if intent.stale or intent.state is not IntentState.SETTLED:
             continue
-        case = _case(intent, force)
-        view, others = _view(case), [_view(_case(i, force)) for i in _others(unfolding, intent)]
-        if _answer(unfolding, case, view, others) is gate.Answer.STALE:
-            because = order.overtaken_by(view, others) or unfolding.state.seq
+        if _answer(unfolding, standing, case) is gate.Answer.STALE:
+            because = standing.overtaken_by(case) or unfolding.state.seq
             unfolding.emit_for(EventType.INTENT_STALE, intent, attempt=intent.attempts, because_seq=because)
 
 
-def _step(unfolding: Unfolding, force: TableInForce, intent_id: str, *, only: gate.Action | None) -> None:
-    intent = unfolding.intent(intent_id)
+def _step(
+    unfolding: Unfolding,
+    force: TableInForce,
+    standing: Standing,
+    intent_id: str,
+    *,
+    only: gate.Action | None,
+) -> None:
+    case = standing.case(intent_id)
+    intent = case.intent
     if intent.terminal:
         return
-    decision = decide_now(unfolding, force, intent)
+    decision = decide_now(unfolding, force, standing, intent_id)
     if only is not None and decision.action is not only:
         return
     if decision.action is gate.Action.FINALISE:
@@ -143,16 +110,16 @@ def _step(unfolding: Unfolding, force: TableInForce, intent_id: str, *, only: ga
         unfolding.emit_for(EventType.INTENT_FINAL, intent, attempt=intent.attempts, because_seq=because)
     elif decision.action is gate.Action.VOID:
         unfolding.emit_for(EventType.INTENT_VOIDED, intent, reason=decision.reason)
-    elif not _refused(unfolding, force, intent):
-        _release_or_hold(unfolding, force, intent, decision)
+    elif not _refused(unfolding, case):
+        _release_or_hold(unfolding, force, case, decision)
 
 
-def _refused(unfolding: Unfolding, force: TableInForce, intent: Intent) -> bool:
+def _refused(unfolding: Unfolding, case: Case) -> bool:
     """Refuse a cleared call that can never be sent: it does not parse, or nobody knows its tool."""
+    intent, judged = case.intent, case.judged
     if intent.block is not BlockState.CLEARED:
         return False
     unsent = intent.state in (IntentState.HELD, IntentState.RELEASED)
-    judged = force.classify(intent.tool, intent.arguments_raw)
     reason = None
     if unsent and intent.problem is not None:
         reason = intent.problem
@@ -165,15 +132,14 @@ def _refused(unfolding: Unfolding, force: TableInForce, intent: Intent) -> bool:
     return reason is not None
 
 
-def _release_or_hold(
-    unfolding: Unfolding, force: TableInForce, intent: Intent, decision: gate.Decision
-) -> None:
+def _release_or_hold(unfolding: Unfolding, force: TableInForce, case: Case, decision: gate.Decision) -> None:
+    intent = case.intent
     if decision.action in (gate.Action.SEND, gate.Action.SEND_AGAIN):
         if intent.state is not IntentState.RELEASED or intent.release is not Release.COMMITTED:
-            _release(unfolding, force, intent, Release.COMMITTED)
+            _release(unfolding, force, case, Release.COMMITTED)
     elif decision.action is gate.Action.SEND_EARLY:
         if intent.state is not IntentState.RELEASED:
-            _release(unfolding, force, intent, Release.EARLY)
+            _release(unfolding, force, case, Release.EARLY)
     elif decision.action is gate.Action.HOLD and intent.state is IntentState.RELEASED:
         _hold_again(unfolding, intent, decision.reason)
 
@@ -201,8 +167,8 @@ def _hold_again(unfolding: Unfolding, intent: Intent, reason: str) -> None:
     )
 
 
-def _release(unfolding: Unfolding, force: TableInForce, intent: Intent, release: Release) -> None:
-    case = _case(intent, force)
+def _release(unfolding: Unfolding, force: TableInForce, case: Case, release: Release) -> None:
+    intent = case.intent
     unfolding.emit_for(
         EventType.INTENT_RELEASED,
         intent,

@@ -6,6 +6,7 @@ from decoding.calls.block import Block, Call
 from effects.canonical import digest
 from effects.intent import BlockState
 from effects.strict_json import JSONRefused, parse
+from gateway.errors import TooManyCalls
 from gateway.turn.identity import intent_id
 from gateway.turn.opening import void_undecided
 from gateway.turn.scanner import BlockScanner
@@ -13,6 +14,12 @@ from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
 from ledger.events import EventType
 from ledger.state import Branch, Intent
+
+MAX_LIVING_CALLS = 512
+"""Calls of one model message that are not voided. Every decision looks at all of them."""
+
+MAX_CALLS = 10_000
+"""Calls of one model message, voided ones included."""
 
 
 def follow_tokens(
@@ -39,6 +46,7 @@ def hold(
     call_id: str | None = None,
 ) -> Intent:
     """Record one call of a closed block as a held intent, in the class that the table gives it now."""
+    _check_room(unfolding)
     round_ = block_round(branch, block)
     identity = intent_id(unfolding.state, branch.name, block.start, call.ordinal, round_)
     judged = force.classify(call.tool, call.arguments_raw)
@@ -79,6 +87,17 @@ def clear_decided(unfolding: Unfolding, name: str) -> None:
 def block_round(branch: Branch, block: Block) -> int:
     """The round of a block: that of its last token."""
     return branch.token(block.end - 1).round
+
+
+def _check_room(unfolding: Unfolding) -> None:
+    intents = unfolding.state.intents
+    if len(intents) < MAX_LIVING_CALLS:
+        return
+    living = sum(intent.block is not BlockState.VOIDED for intent in intents.values())
+    if living >= MAX_LIVING_CALLS or len(intents) >= MAX_CALLS:
+        raise TooManyCalls(
+            f"a message holds at most {MAX_LIVING_CALLS} calls, {MAX_CALLS} with the voided ones"
+        )
 
 
 def _calls(blocks: tuple[Block, ...]) -> Iterator[tuple[Block, Call]]:

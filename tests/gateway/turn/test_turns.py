@@ -6,6 +6,8 @@ from effects.classes import EffectClass
 from effects.intent import BlockState, IntentState, Release, ResultStatus
 from effects.table import EffectTable
 from gateway import errors
+from gateway.turn import standing as standing_module
+from gateway.turn.blocks import MAX_LIVING_CALLS
 from gateway.turn.tables import TableInForce
 from gateway.turn.tokens import TokenEvent
 from ledger.events import Event, EventType
@@ -376,3 +378,27 @@ def test_refolding_the_events_gives_the_same_state_and_rows() -> None:
     assert [dict(r) for r in mine.branches] == [dict(r) for r in again.branches]
     assert [r["intent_id"] for r in mine.intents] == [r["intent_id"] for r in again.intents]
     assert [{**r, "retry_at": None} for r in mine.intents] == [{**r, "retry_at": None} for r in again.intents]
+
+
+def test_a_message_holds_a_bounded_number_of_calls_and_deciding_about_them_stays_cheap() -> None:
+    desk = Desk(size=4096)
+    for n in range(32):
+        desk.draft("".join(spell("create", name=f"n{n}x{i}") for i in range(16)))
+    assert len(desk.state.intents) == MAX_LIVING_CALLS
+    with pytest.raises(errors.TooManyCalls):
+        desk.draft(spell("create", name="one more"))
+    assert len(desk.state.intents) == MAX_LIVING_CALLS
+    views = 0
+    original = standing_module.order.CallView
+
+    def counting(*args: object, **named: object) -> object:
+        nonlocal views
+        views += 1
+        return original(*args, **named)  # type: ignore[arg-type]
+
+    standing_module.order.CallView = counting  # type: ignore[misc,assignment]
+    try:
+        desk.rule_all()
+    finally:
+        standing_module.order.CallView = original  # type: ignore[misc]
+    assert views < 4 * MAX_LIVING_CALLS
