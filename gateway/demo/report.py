@@ -23,7 +23,9 @@ def report(summary: Summary) -> RenderableType:
         parts.append(Text(f"not seen this time: {', '.join(unseen)}", "yellow"))
     if summary.kept:
         assigned = " ".join(f"{name}={value}" for name, value in summary.kept.items() if name.isupper())
-        parts.append(Text(f"kept; look at a turn: {assigned} commitgate streams show {summary.kept['key']}"))
+        look = f"kept; look at a turn: {assigned} commitgate streams show {summary.kept['key']}"
+        # In one line, however long: it is there to be copied.
+        parts.append(Text(look, no_wrap=True, overflow="ignore"))
     return Group(*parts)
 
 

@@ -4,14 +4,16 @@ import os
 import secrets
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+import typer
 from sqlalchemy import Engine
 
 from decoding.errors import SinkError
+from gateway.cli.output import say
 from gateway.database import database
 from gateway.demo.api import Api
 from gateway.demo.child import Child
@@ -62,6 +64,12 @@ def run_demo(options: DemoOptions, show: Show) -> Summary:
             home = stack.enter_context(fresh_home(keep=options.keep))
             stage = _Stage(options, show, stack, home, f"demo-{secrets.token_hex(3)}")
             return stage.run(began)
+        except (KeyboardInterrupt, typer.Exit):
+            # The terminal may be gone; there is still everything to be ended.
+            with suppress(OSError):
+                show.close()
+                say("ending everything that was started")
+            raise
         finally:
             deaf()
 

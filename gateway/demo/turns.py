@@ -25,7 +25,7 @@ WINDOWS = (32, 48, 24)
 drafted before anything is ruled on."""
 CLOSING_WINDOW = 8
 """Drafts per ruling of a message that only closes a turn."""
-VERIFY_SECONDS = 0.12
+VERIFY_SECONDS = 0.15
 """A pause before each ruling. The demonstration's target rules within a few milliseconds, a model of the size that
 people use takes about this long; it is the time in which early reads run, and in which drafts can be seen."""
 MAX_NEW_TOKENS = 256
