@@ -227,7 +227,8 @@ def _spellings(argument: object) -> list[str]:
 
 def _scalar(value: object) -> str | None:
     if isinstance(value, str):
-        return value
+        # A NUL cannot be kept in a database, so a key with one fills nothing: the footprint is undeclared.
+        return None if "\0" in value else value
     if not isinstance(value, bool | int | float):
         return None
     try:

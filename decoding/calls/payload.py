@@ -1,7 +1,7 @@
 """The payload of a Hermes block: one JSON object with exactly the members ``name`` and ``arguments``.
 
 Problem codes: those of ``effects.strict_json`` and ``not_an_object``, ``unexpected_member``,
-``name_missing``, ``name_not_a_string``, ``name_empty``, ``arguments_missing``, ``arguments_not_an_object``.
+``name_missing``, ``name_not_a_string``, ``name_empty``, ``name_with_nul``, ``arguments_missing``, ``arguments_not_an_object``.
 """
 
 from decoding.calls.block import Call
@@ -42,6 +42,8 @@ def _structure_problem(by_name: dict[str, Member]) -> str | None:
         return name.refusal.code
     if not name.value:
         return "name_empty"
+    if "\0" in name.value:
+        return "name_with_nul"
     if "arguments" not in by_name:
         return "arguments_missing"
     if not isinstance(by_name["arguments"].value, dict):

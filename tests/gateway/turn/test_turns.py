@@ -380,6 +380,15 @@ def test_refolding_the_events_gives_the_same_state_and_rows() -> None:
     assert [{**r, "retry_at": None} for r in mine.intents] == [{**r, "retry_at": None} for r in again.intents]
 
 
+def test_a_nul_escaped_in_a_call_reaches_neither_key_nor_name() -> None:
+    desk = Desk()
+    desk.draft(r'<tool_call>{"name": "read", "arguments": {"name": "a\u0000b"}}</tool_call>')
+    assert desk.intent("read").footprint.reads is None
+    desk.draft(r'<tool_call>{"name": "re\u0000ad", "arguments": {}}</tool_call>')
+    assert {i.problem for i in desk.state.intents.values()} == {None, "name_with_nul"}
+    assert all("\0" not in str(i.tool) for i in desk.state.intents.values())
+
+
 def test_a_message_holds_a_bounded_number_of_calls_and_deciding_about_them_stays_cheap() -> None:
     desk = Desk(size=4096)
     for n in range(32):
