@@ -12,6 +12,7 @@ from tests import postgres
 from tests.postgres import DatabaseServer, TestDatabase
 
 RUN_HOME = pytest.StashKey[Path]()
+LONG_SETTING = "COMMITGATE_TEST_LONG"
 COUNTED = "counted"
 """Property of a test's report: a line for the end of the run."""
 
@@ -20,6 +21,16 @@ def pytest_configure(config: pytest.Config) -> None:
     """The process that began the run owns the home of its servers; workers and runs inside find it named."""
     if postgres.HOME_SETTING not in os.environ:
         config.stash[RUN_HOME] = postgres.make_home()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long cases run in ``make test-long`` only."""
+    if os.environ.get(LONG_SETTING):
+        return
+    skip = pytest.mark.skip(reason=f"long; set {LONG_SETTING}=1, or make test-long")
+    for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker(skip)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
