@@ -5,21 +5,40 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-import typer
-
 ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ENDINGS = (KeyboardInterrupt, SystemExit)
+"""What a signal raises."""
+
+
+class Ending:
+    """Whether an end was asked for. Code that is interrupted may swallow what is raised; ``check`` raises it again."""
+
+    def __init__(self) -> None:
+        self._asked: int | None = None
+
+    def check(self) -> None:
+        """Raise what the signal raised, if one came."""
+        if self._asked == signal.SIGINT:
+            raise KeyboardInterrupt
+        if self._asked is not None:
+            raise SystemExit(128 + self._asked)
+
+    def hear(self, number: int, _frame: FrameType | None) -> None:
+        """The handler of these signals."""
+        self._asked = number
+        self.check()
 
 
 @contextmanager
-def ended_in_order() -> Iterator[None]:
-    """Let SIGINT, SIGTERM and SIGHUP end the block; while it is being left, further ones are not heard.
+def ended_in_order() -> Iterator[Ending]:
+    """Let SIGINT, SIGTERM and SIGHUP end the block: ``KeyboardInterrupt``, else ``SystemExit`` with 128 + the number.
 
-    SIGINT raises ``KeyboardInterrupt``, the others ``typer.Exit`` with 128 + the signal's number. What is
-    opened inside has to be closed inside, see ``deaf``.
+    What is opened inside has to be closed inside, and ``deaf`` keeps that from being interrupted.
     """
-    before = {number: signal.signal(number, _raise) for number in ASKING}
+    ending = Ending()
+    before = {number: signal.signal(number, ending.hear) for number in ASKING}
     try:
-        yield
+        yield ending
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -29,10 +48,3 @@ def deaf() -> None:
     """Hear no further request to end: the end has begun."""
     for number in ASKING:
         signal.signal(number, signal.SIG_IGN)
-
-
-def _raise(number: int, _frame: FrameType | None) -> None:
-    deaf()
-    if number == signal.SIGINT:
-        raise KeyboardInterrupt
-    raise typer.Exit(128 + number)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-import typer
 from sqlalchemy import Engine
 
 from decoding.errors import SinkError
@@ -17,7 +16,7 @@ from gateway.cli.output import say
 from gateway.database import database
 from gateway.demo.api import Api
 from gateway.demo.child import Child
-from gateway.demo.ending import deaf, ended_in_order
+from gateway.demo.ending import ENDINGS, Ending, deaf, ended_in_order
 from gateway.demo.errors import DemoFailed
 from gateway.demo.home import fresh_home
 from gateway.demo.logcheck import check_log
@@ -58,17 +57,21 @@ def run_demo(options: DemoOptions, show: Show) -> Summary:
     Raises ``DemoNotPossible``, ``DemoFailed``, ``DecodingError``, and what the database raises.
     """
     began = time.monotonic()
-    with ended_in_order(), ExitStack() as stack:
+    with ended_in_order() as ending, ExitStack() as stack:
         try:
             stack.callback(show.close)
             home = stack.enter_context(fresh_home(keep=options.keep))
-            stage = _Stage(options, show, stack, home, f"demo-{secrets.token_hex(3)}")
+            stage = _Stage(options, show, stack, ending, home, f"demo-{secrets.token_hex(3)}")
             return stage.run(began)
-        except (KeyboardInterrupt, typer.Exit):
+        except ENDINGS:
             # The terminal may be gone; there is still everything to be ended.
             with suppress(OSError):
                 show.close()
                 say("ending everything that was started")
+            raise
+        except Exception:
+            # What was interrupted may have made an error of its own of it.
+            ending.check()
             raise
         finally:
             deaf()
@@ -79,6 +82,7 @@ class _Stage:
     options: DemoOptions
     show: Show
     stack: ExitStack
+    ending: Ending
     home: Path
     name: str
 
@@ -91,6 +95,7 @@ class _Stage:
         shop_child = self.stack.enter_context(start_shop(self.home))
         gateway = self.stack.enter_context(start_gateway(self.home, settings))
         models = self._models(folder)
+        self.ending.check()
         shop = opened(shop_child, self.home, READY_SECONDS)
         api = self.stack.enter_context(Api(url_of(gateway, READY_SECONDS)))
         engine = self.stack.enter_context(database(settings, "commitgate-demo"))
@@ -103,6 +108,7 @@ class _Stage:
     def _turns(self, api: Api, models: Models, children: Sequence[Child]) -> Turns:
         turns = Turns(api, models, tools(), self.show, self.name)
         for number, scenario in enumerate(requests(self.options.turns), start=1):
+            self.ending.check()
             for child in children:
                 child.check()
             try:
