@@ -36,7 +36,8 @@ def train(
     model = build(shape, tokenizer)
     model.train()
     optimisers = _optimisers(model, shape.rate)
-    feed, began, smooth = batches(tokenizer, seed, batch), time.monotonic(), 0.0
+    feed = batches(tokenizer, seed, batch, shape.dictated)
+    began, smooth = time.monotonic(), 0.0
     for step in range(shape.steps):
         _set_rate(optimisers, shape, step)
         loss = loss_of(model, next(feed))

@@ -4,6 +4,7 @@ import json
 import random
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -69,7 +70,7 @@ class Tally:
     calls_cut_inside: int = 0
     drafted_closed: int = 0
     voided_closed: int = 0
-    cut_in_arguments: int = 0
+    cut_inside: int = 0
 
     def rates(self) -> dict[str, float | int]:
         """The measures, rounded."""
@@ -80,66 +81,84 @@ class Tally:
             "calls_with_a_rejection_in_arguments": self.calls_cut_inside / max(1, self.calls),
             "blocks_drafted_closed": self.drafted_closed,
             "of_them_voided": self.voided_closed,
-            "of_them_cut_in_arguments": self.cut_in_arguments,
+            "of_them_cut_inside": self.cut_inside,
         }
         return {name: round(value, 3) for name, value in out.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Spelled:
-    """Token texts of a message with, for each, its region; and the closed blocks' token spans."""
+    """Where each token of a message stands, and the token spans of its closed call blocks."""
 
     regions: list[str]
     blocks: list[tuple[int, int]]
 
 
-def spell(tokenizer: PreTrainedTokenizerFast, ids: list[int]) -> Spelled:
-    """Where each token of a message stands; delimiters are tokens of their own in this vocabulary."""
+def spell(pieces: list[str]) -> Spelled:
+    """Read token texts; in this vocabulary a delimiter is a token of its own."""
     regions, blocks, start, text = [], [], -1, ""
-    for at, token in enumerate(ids):
-        piece = str(tokenizer.decode([token]))
+    for at, piece in enumerate(pieces):
         if piece == OPENER:
             start, text = at, ""
         inside = start >= 0
-        regions.append("arguments" if inside and '"arguments": {' in text else "frame" if inside else "prose")
+        in_arguments = inside and piece != CLOSER and '"arguments": {' in text
+        regions.append("arguments" if in_arguments else "frame" if inside else "prose")
         text += piece
         if piece == CLOSER and inside:
-            regions[-1] = "frame"
             blocks.append((start, at + 1))
             start = -1
     return Spelled(regions, blocks)
 
 
-def watch(
-    tally: Tally,
-    drafter: LlamaForCausalLM,
-    tokenizer: PreTrainedTokenizerFast,
-    prompt: list[int],
-    own: list[int],
-    window: int,
-) -> None:
-    """Let ``drafter`` draft the target's message ``own`` window by window and count what is kept."""
-    spelled, cuts, head = spell(tokenizer, own), [], 0
-    while head < len(own):
-        draft = go_on(drafter, prompt + own[:head], window)
-        good = next((i for i, (d, o) in enumerate(zip(draft, own[head:], strict=False)) if d != o), None)
-        cut = head + (good if good is not None else min(len(draft), len(own) - head))
-        for at in range(head, min(cut + 1, head + len(draft), len(own))):
-            tally.judged[spelled.regions[at]] += 1
-            tally.accepted[spelled.regions[at]] += at < cut
-        if good is not None:
-            cuts.append(cut)
-        for start, end in spell(tokenizer, own[:head] + draft).blocks:
+@dataclass
+class Watcher:
+    """Lets ``drafter`` draft the target's message ``own``; drafts of a place are made once, ``longest`` tokens long."""
+
+    drafter: LlamaForCausalLM
+    tokenizer: PreTrainedTokenizerFast
+    prompt: list[int]
+    own: list[int]
+    longest: int
+    drafts: dict[int, list[int]] = field(default_factory=dict)
+
+    def draft(self, head: int, window: int) -> list[int]:
+        """At most ``window`` tokens behind the first ``head`` of the message."""
+        if head not in self.drafts:
+            self.drafts[head] = go_on(self.drafter, self.prompt + self.own[:head], self.longest)
+        return self.drafts[head][:window]
+
+    def count(self, tally: Tally, window: int) -> None:
+        """Go through the message window by window, as the loop does, and count what is kept."""
+        spelled, cuts, head = spell(self.pieces(self.own)), [], 0
+        while head < len(self.own):
+            draft = self.draft(head, window)
+            pairs = enumerate(zip(draft, self.own[head:], strict=False), head)
+            cut = next((at for at, (drafted, kept) in pairs if drafted != kept), None)
+            end = min(head + len(draft), len(self.own)) if cut is None else cut
+            for at in range(head, end):
+                tally.judged[spelled.regions[at]] += 1
+                tally.accepted[spelled.regions[at]] += 1
+            if cut is not None:
+                tally.judged[spelled.regions[cut]] += 1
+                cuts.append(cut)
+            self._count_closed(tally, head, draft, cut)
+            head, tally.passes = end + 1, tally.passes + 1
+        tally.kept += len(self.own)
+        tally.calls += len(spelled.blocks)
+        tally.calls_cut_inside += sum(
+            any(start <= cut < end and spelled.regions[cut] == "arguments" for cut in cuts)
+            for start, end in spelled.blocks
+        )
+
+    def _count_closed(self, tally: Tally, head: int, draft: list[int], cut: int | None) -> None:
+        for start, end in spell(self.pieces(self.own[:head] + draft)).blocks:
             tally.drafted_closed += end > head
-            tally.voided_closed += good is not None and end > cut
-            tally.cut_in_arguments += good is not None and start < cut < end
-        head, tally.passes = cut + 1, tally.passes + 1
-    tally.kept += len(own)
-    tally.calls += len(spelled.blocks)
-    tally.calls_cut_inside += sum(
-        any(start <= cut < end and spelled.regions[cut] == "arguments" for cut in cuts)
-        for start, end in spelled.blocks
-    )
+            tally.voided_closed += cut is not None and end > cut
+            tally.cut_inside += cut is not None and start < cut < end
+
+    def pieces(self, ids: list[int]) -> list[str]:
+        """The text of each token."""
+        return [str(piece) for piece in self.tokenizer.batch_decode([[token] for token in ids])]
 
 
 def held_out(count: int) -> list[Scenario]:
@@ -191,10 +210,15 @@ def spelling(answers: list[Answered]) -> dict[str, float | int]:
 
 
 def drafting(
-    drafter: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, answers: list[Answered], window: int
-) -> dict[str, float | int]:
-    """What the target keeps of ``drafter`` at ``window``."""
-    tally = Tally()
+    drafter: LlamaForCausalLM,
+    tokenizer: PreTrainedTokenizerFast,
+    answers: list[Answered],
+    windows: Sequence[int],
+) -> dict[int, dict[str, float | int]]:
+    """What the target keeps of ``drafter``, by window."""
+    tallies = {window: Tally() for window in windows}
     for answer in answers:
-        watch(tally, drafter, tokenizer, answer.prompt, answer.ids, window)
-    return tally.rates()
+        watcher = Watcher(drafter, tokenizer, answer.prompt, answer.ids, max(windows))
+        for window, tally in tallies.items():
+            watcher.count(tally, window)
+    return {window: tally.rates() for window, tally in tallies.items()}

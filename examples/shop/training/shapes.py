@@ -9,7 +9,9 @@ from examples.shop.training.vocabulary import CONTEXT
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A Llama-shaped model. ``steps``: optimiser steps; ``rate``: peak learning rate."""
+    """A Llama-shaped model. ``steps``: optimiser steps, the first ``dictated`` of them dictation;
+    ``rate``: peak learning rate.
+    """
 
     name: str
     hidden: int
@@ -17,12 +19,13 @@ class Shape:
     heads: int
     inner: int
     steps: int
+    dictated: int
     rate: float
 
 
-TARGET = Shape("target", hidden=192, layers=4, heads=6, inner=512, steps=600, rate=5e-3)
-DRAFTER = Shape("drafter", hidden=80, layers=2, heads=4, inner=224, steps=500, rate=6e-3)
-WEAK = Shape("weak", hidden=80, layers=2, heads=4, inner=224, steps=120, rate=6e-3)
+TARGET = Shape("target", hidden=192, layers=4, heads=6, inner=512, steps=550, dictated=160, rate=5e-3)
+DRAFTER = Shape("drafter", hidden=80, layers=2, heads=4, inner=224, steps=500, dictated=120, rate=6e-3)
+WEAK = Shape("weak", hidden=80, layers=2, heads=4, inner=224, steps=120, dictated=0, rate=6e-3)
 """The drafter's shape, stopped early: it knows the form of a call and little of what belongs into it."""
 
 

@@ -25,7 +25,7 @@ CHAT_TEMPLATE = (
     "{%- for tool in tools or [] -%}"
     "{%- set f = tool['function'] if tool is mapping and 'function' in tool else tool -%}"
     "{%- if f is string %}{{ f }}"
-    "{% else %}{{ f['name'] }}({{ f['parameters']['properties'] | join(', ') }}){% endif -%}"
+    "{% else %}{{ f['name'] }}({{ ((f['parameters'] or {})['properties'] or {}) | join(', ') }}){% endif -%}"
     "{%- if not loop.last %}{{ '\n' }}{% endif -%}"
     "{%- endfor -%}<|im_end|>{{ '\n' }}{%- endif -%}"
     "{%- for m in messages if m['role'] != 'system' -%}"
@@ -46,21 +46,22 @@ def train_tokenizer(seed: int, size: int = SIZE, samples: int = 3000) -> PreTrai
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
-    added = [AddedToken(mark, special=True, normalized=False) for mark in (PAD, TURN, END)]
-    # Not special: a decoder that drops special tokens must still print the delimiters of a call.
-    added += [AddedToken(mark, special=False, normalized=False) for mark in DELIMITERS]
     trainer = trainers.BpeTrainer(
-        vocab_size=size,
-        special_tokens=added,
+        vocab_size=size - len(DELIMITERS),
+        special_tokens=[AddedToken(mark, special=True, normalized=False) for mark in (PAD, TURN, END)],
         show_progress=False,
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
     )
     tools = "\n".join(tool.line for tool in signatures())
     texts = (
-        "\n".join([f"system\n{tools}", *(f"{m['role']}\n{m['content']}" for m in transcript.messages)])
+        _without_delimiters(
+            "\n".join([f"system\n{tools}", *(f"{m['role']}\n{m['content']}" for m in transcript.messages)])
+        )
         for transcript in islice(transcripts(seed), samples)
     )
     tokenizer.train_from_iterator(texts, trainer)
+    # Not special: a decoder that drops special tokens must still print the delimiters of a call.
+    tokenizer.add_tokens([AddedToken(mark, special=False, normalized=False) for mark in DELIMITERS])
     fast: PreTrainedTokenizerFast = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=tokenizer,
         pad_token=PAD,
@@ -70,3 +71,9 @@ def train_tokenizer(seed: int, size: int = SIZE, samples: int = 3000) -> PreTrai
     )
     fast.chat_template = CHAT_TEMPLATE
     return fast
+
+
+def _without_delimiters(text: str) -> str:
+    for delimiter in DELIMITERS:
+        text = text.replace(delimiter, "\n")
+    return text
