@@ -1,14 +1,22 @@
 """The database of a process: the one that is configured, or the embedded one of its home."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import structlog
 from sqlalchemy import Engine
 
 from gateway import embedded
+from gateway.embedded import EmbeddedPostgres, EmbeddedPostgresError
 from gateway.settings import Settings
 from ledger.connect import check_service_login, connect
 from ledger.migrate import upgrade
+
+LOOK = 1.0
+"""Seconds between looks at the embedded server."""
+
+_log = structlog.get_logger(__name__)
 
 
 @contextmanager
@@ -24,7 +32,8 @@ def database(settings: Settings, application_name: str) -> Iterator[Engine]:
         return
     with embedded.start(settings.home) as server:
         upgrade(server.owner_url)
-        yield from _pool(settings, server.service_url, application_name)
+        with _kept_up(server):
+            yield from _pool(settings, server.service_url, application_name)
 
 
 @contextmanager
@@ -47,3 +56,27 @@ def _pool(settings: Settings, url: str, application_name: str) -> Iterator[Engin
         yield engine
     finally:
         engine.dispose()
+
+
+@contextmanager
+def _kept_up(server: EmbeddedPostgres) -> Iterator[None]:
+    """Start the embedded server again, under the same address, where it died under its users."""
+    ended = threading.Event()
+
+    def keep() -> None:
+        while not ended.wait(LOOK):
+            if server.alive:
+                continue
+            _log.warning("embedded_postgres_died", home=str(server.folder.root))
+            try:
+                server.reopen()
+            except EmbeddedPostgresError as error:
+                _log.error("embedded_postgres_not_restarted", code=error.code, error=str(error))
+
+    keeper = threading.Thread(target=keep, name="embedded-postgres-keeper", daemon=True)
+    keeper.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        keeper.join()

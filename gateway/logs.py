@@ -17,10 +17,17 @@ def configure_logs() -> None:
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso"),
-            structlog.processors.dict_tracebacks if not watched else structlog.processors.StackInfoRenderer(),
+            _tracebacks() if not watched else structlog.processors.StackInfoRenderer(),
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
+    )
+
+
+def _tracebacks() -> structlog.typing.Processor:
+    """Tracebacks as values, without the values of local variables: those are what people send through."""
+    return structlog.processors.ExceptionRenderer(
+        structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
     )

@@ -222,7 +222,9 @@ def _expired(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
 
 
 def _in_doubt(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
-    if body["attempt"] != intent.open_attempt:
+    # An expired attempt may turn out to be one that must not be repeated.
+    unanswered = intent.open_attempt is None and intent.state in (IntentState.HELD, IntentState.RELEASED)
+    if body["attempt"] != (intent.attempts if unanswered else intent.open_attempt):
         return intent
     return replace(intent, state=IntentState.IN_DOUBT, reason=body["because"], open_attempt=None)
 

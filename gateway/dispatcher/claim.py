@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 import structlog
 
@@ -104,13 +103,6 @@ class _Claim:
         )
         if self.assignment is None:
             return ()
-        if _must_not_repeat(self.assignment, unfolding):
-            # Started and lost in one: it is in doubt on account of the dispatches before, and gets no licence to be sent.
-            dispatching.lose(
-                unfolding, force, intent_id, self.assignment.attempt, because="may_not_be_repeated"
-            )
-            self.assignment = None
-            return ()
         licence = Licence(
             intent_id=intent_id,
             attempt=self.assignment.attempt,
@@ -122,16 +114,3 @@ class _Claim:
             lease_seconds=self._settings.lease_seconds(self.assignment.timeout),
         )
         return (licence,)
-
-
-def _must_not_repeat(assignment: Assignment, unfolding: Unfolding) -> bool:
-    """Whether an earlier dispatch may have happened and the tool would not recognise the call any more.
-
-    So it is after an IDEMPOTENT call's window, and where the effect table now says WRITE of what it said less before.
-    """
-    if assignment.attempt == 1 or assignment.effect is EffectClass.READ_ONLY:
-        return False
-    first = unfolding.intent(assignment.intent_id).first_dispatched_at
-    if assignment.effect is EffectClass.WRITE or assignment.window is None or first is None:
-        return True
-    return unfolding.now - first >= timedelta(seconds=assignment.window)

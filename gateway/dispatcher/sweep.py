@@ -15,7 +15,7 @@ from gateway.turn.tables import TableInForce
 from gateway.turn.tokens import finish_stream
 from gateway.turn.unfolding import Unfolding
 from ledger.change import SeizeLicence, SideRow
-from ledger.errors import LeaseLost, LedgerError
+from ledger.errors import LeaseLost, LedgerError, LedgerUnavailable
 from ledger.sharding import StreamName
 from ledger.work import ExpiredLease, Work
 
@@ -77,8 +77,10 @@ class Sweep:
                 changed += await act(item)
             except LeaseLost:
                 continue
-            except LedgerError as error:
-                _log.warning("not_swept", item=str(item), error=str(error))
+            except LedgerUnavailable:
+                raise
+            except Exception as error:  # noqa: BLE001 - one stream that cannot be decided must not end the others' sweep
+                _log.error("not_swept", item=str(item), error=repr(error))
         return changed
 
     async def _seize(self, lease: ExpiredLease) -> bool:

@@ -78,6 +78,23 @@ class EmbeddedPostgres:
             raise
         return self
 
+    @property
+    def alive(self) -> bool:
+        """Whether the server that was joined still runs. It may have died under its users."""
+        return self._running(self.folder) is not None
+
+    def reopen(self) -> Self:
+        """Join the server again, starting it where it died; address and data stay. Raises EmbeddedPostgresError."""
+        folder, deadline = self.folder, time.monotonic() + self._timeout_s
+        try:
+            with opened(folder.start_lock) as start_lock:
+                if not start_lock.exclusive_by(deadline):
+                    raise StartTimeoutError(f"another user is still starting the server of {folder.root}")
+                self._notice = self._found(folder, deadline)
+        except OSError as error:
+            raise FolderUnusableError(f"the data folder {folder.root} cannot be used: {error}") from error
+        return self
+
     def close(self) -> None:
         """Let go; the last user waits until the server is gone (ten seconds at most)."""
         if self._folder is None or self._users is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
+from effects.errors import SpeculativeEffectViolation
 from effects.intent import IntentState
 from effects.strict_json import JSONRefused, parse
 from gateway.turn.advance import decide_now
@@ -89,7 +90,11 @@ def reasons_under(unfolding: Unfolding, force: TableInForce) -> Reasons:
         waits = intent.state in (IntentState.HELD, IntentState.DISPATCHED, IntentState.IN_DOUBT) or (
             intent.state is IntentState.SETTLED and not intent.final
         )
-        return decide_now(unfolding, force, standing, intent.intent_id).reason if waits else None
+        try:
+            return decide_now(unfolding, force, standing, intent.intent_id).reason if waits else None
+        except SpeculativeEffectViolation as violation:
+            # A record that contradicts the rule must stay readable: somebody has to look into it.
+            return violation.code
 
     return reason
 

@@ -110,12 +110,13 @@ def _step(
         unfolding.emit_for(EventType.INTENT_FINAL, intent, attempt=intent.attempts, because_seq=because)
     elif decision.action is gate.Action.VOID:
         unfolding.emit_for(EventType.INTENT_VOIDED, intent, reason=decision.reason)
-    elif not _refused(unfolding, case):
+    elif not _refused(unfolding, case, decision):
         _release_or_hold(unfolding, force, case, decision)
 
 
-def _refused(unfolding: Unfolding, case: Case) -> bool:
-    """Refuse a cleared call that can never be sent: it does not parse, or nobody knows its tool."""
+def _refused(unfolding: Unfolding, case: Case, decision: gate.Decision) -> bool:
+    """Refuse a cleared call that can never be sent: it does not parse, nobody knows its tool, or what went as a read
+    would be sent again as something else."""
     intent, judged = case.intent, case.judged
     if intent.block is not BlockState.CLEARED:
         return False
@@ -125,7 +126,7 @@ def _refused(unfolding: Unfolding, case: Case) -> bool:
         reason = intent.problem
     elif unsent and not judged.known:
         reason = "unknown_tool"
-    elif not unsent and intent.stale and judged.effect > intent.effect:
+    elif decision.action is gate.Action.SEND_AGAIN and judged.effect > intent.effect:
         reason = "effect_raised"
     if reason is not None:
         unfolding.emit_for(EventType.INTENT_REFUSED, intent, reason=reason)

@@ -61,6 +61,12 @@ def claim(
     judged = force.classify(intent.tool, intent.arguments_raw)
     if judged.upstream is None or judged.upstream.http is None or intent.tool is None:
         return None
+    if _must_not_repeat(unfolding, intent, judged.window):
+        unfolding.emit_for(
+            EventType.DISPATCH_IN_DOUBT, intent, attempt=intent.attempts, because="may_not_be_repeated"
+        )
+        advance(unfolding, force)
+        return None
     attempt = intent.attempts + 1
     unfolding.emit_for(
         EventType.DISPATCH_STARTED,
@@ -167,6 +173,19 @@ def resolve(
         evidence=evidence,
     )
     advance(unfolding, force)
+
+
+def _must_not_repeat(unfolding: Unfolding, intent: Intent, window: float | None) -> bool:
+    """Whether an earlier dispatch may have happened and the tool would not recognise the call any more.
+
+    So it is after an IDEMPOTENT call's window, and where the effect table now says WRITE of what it said less before.
+    """
+    if intent.attempts == 0 or intent.effect is EffectClass.READ_ONLY:
+        return False
+    first = intent.first_dispatched_at
+    if intent.effect is EffectClass.WRITE or window is None or first is None:
+        return True
+    return unfolding.now - first >= timedelta(seconds=window)
 
 
 def _may_repeat(unfolding: Unfolding, force: TableInForce, intent: Intent) -> bool:

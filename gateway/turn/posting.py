@@ -48,16 +48,17 @@ def post_intent(
     if branch is None:
         raise UnknownBranch(f"the stream has no branch {posted.branch!r}")
     known = _known(unfolding, branch, posted)
-    if known is not None:
-        _check_same(known, posted)
+    if known is not None and _same(known, posted):
         return _attach_call_id(unfolding, known, posted.call_id), True
     _check_open(unfolding, branch, posted)
     _check_round(branch, posted)
     if posted.end > branch.drafted_end:
         raise SpanNotDrafted(f"the span ends at {posted.end}, drafted end is {branch.drafted_end}")
+    _check_neighbours(unfolding, posted, known)
+    if known is not None:
+        _check_call(known.tool, known.arguments_digest, posted)
     if unfolding.state.source == "detected":
         raise DivergesFromTokens("span", "the tokens spell no call block there")
-    _check_neighbours(unfolding, posted)
     block, call = _spelled(scanner.blocks(unfolding.state, branch), posted)
     intent = hold(unfolding, branch, block, call, force, posted.call_id)
     clear_decided(unfolding, branch.name)
@@ -77,10 +78,14 @@ def _known(unfolding: Unfolding, branch: Branch, posted: PostedIntent) -> Intent
     return same_place[0] if same_place else None
 
 
-def _check_same(known: Intent, posted: PostedIntent) -> None:
-    if known.end != posted.end:
-        raise DivergesFromTokens("span", f"the tokens spell the span [{known.start}, {known.end})")
-    _check_call(known.tool, known.arguments_digest, posted)
+def _same(known: Intent, posted: PostedIntent) -> bool:
+    spelled = known.arguments_digest
+    return (
+        known.end == posted.end
+        and known.tool == posted.tool
+        and spelled is not None
+        and spelled == digest(dict(posted.arguments))
+    )
 
 
 def _check_call(tool: str | None, spelled: str | None, posted: PostedIntent) -> None:
@@ -91,7 +96,7 @@ def _check_call(tool: str | None, spelled: str | None, posted: PostedIntent) -> 
 
 
 def _attach_call_id(unfolding: Unfolding, known: Intent, call_id: str | None) -> Intent:
-    if call_id is not None and known.call_id is None:
+    if call_id is not None and known.call_id != call_id:
         unfolding.emit_for(EventType.INTENT_CALL_ID, known, call_id=call_id)
     return unfolding.intent(known.intent_id)
 
@@ -115,7 +120,7 @@ def _check_round(branch: Branch, posted: PostedIntent) -> None:
         raise WrongRound(f"the last token of the span is of round {spelled}", round=spelled)
 
 
-def _check_neighbours(unfolding: Unfolding, posted: PostedIntent) -> None:
+def _check_neighbours(unfolding: Unfolding, posted: PostedIntent, known: Intent | None) -> None:
     living = [
         intent
         for intent in unfolding.state.intents.values()
@@ -129,7 +134,7 @@ def _check_neighbours(unfolding: Unfolding, posted: PostedIntent) -> None:
             raise SpanOverlap(f"the span overlaps the intent at [{intent.start}, {intent.end})")
     place = (posted.start, posted.ordinal)
     later = [intent for intent in living if intent.place > place]
-    if later:
+    if later and known is None and unfolding.state.source == "posted":
         raise SpanOrder(f"a living intent stands later, at {later[0].start}")
 
 

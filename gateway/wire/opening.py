@@ -72,6 +72,8 @@ def refuse_unbuilt_terms(body: JsonValue) -> None:
             raise NotSupported(f"{name} is not supported yet", path=name)
     if _member(body, "binding", "kind") == "pair":
         raise NotSupported("bindings of kind pair are not supported yet", path="binding.kind")
+    if body.get("branches_mode") == "disjoint":
+        raise NotSupported("branches that act alone are not supported yet", path="branches_mode")
     branches = body.get("branches")
     if isinstance(branches, list) and len(branches) > 1:
         raise NotSupported("more than one branch is not supported yet", path="branches")

@@ -14,6 +14,11 @@ from ledger.schema import dispatches, events
 from ledger.sharding import StreamName
 from ledger.state import Intent
 
+_GUARDS = text("""
+select tgrelid::regclass::text, tgname from pg_trigger
+where not tgisinternal and tgrelid in ('ledger.events'::regclass, 'ledger.dispatches'::regclass)
+""")
+
 
 class Planter:
     """A superuser on one database, with triggers off."""
@@ -108,9 +113,10 @@ class Planter:
 
     def _run(self, statement) -> None:
         with self.engine.begin() as connection:
-            connection.execute(text("set local session_replication_role = replica"))
-            # The guards of events stand even then; whoever owns the table can still take them off.
-            connection.execute(text("alter table ledger.events disable trigger user"))
+            # The guards stand even under replication; whoever owns the tables can still take them off for a moment.
+            guarded = connection.execute(_GUARDS).all()
+            for table, trigger in guarded:
+                connection.execute(text(f"alter table {table} disable trigger {trigger}"))
             connection.execute(statement)
-            for trigger in ("events_append_only", "events_no_truncate"):
-                connection.execute(text(f"alter table ledger.events enable always trigger {trigger}"))
+            for table, trigger in guarded:
+                connection.execute(text(f"alter table {table} enable always trigger {trigger}"))

@@ -48,7 +48,6 @@ def test_a_new_stream_says_who_finds_its_calls(front: Front) -> None:
     ("members", "field"),
     [
         ({"branches": ["other"]}, "branches"),
-        ({"branches_mode": "disjoint"}, "branches_mode"),
         ({"binding": {"kind": "hosted"}}, "binding"),
         ({"tool_calls": {"format": "hermes", "from": "detected"}}, "from"),
     ],
@@ -65,6 +64,7 @@ def test_terms_given_again_must_be_equal(front: Front, members: dict[str, object
     [
         {"fork_of": "k"},
         {"threshold": 0.5},
+        {"branches_mode": "disjoint"},
         {"binding": {"kind": "pair"}},
         {"branches": ["a", "b"]},
         {"tool_calls": {"format": "openai", "from": "posted"}},

@@ -380,6 +380,39 @@ def test_refolding_the_events_gives_the_same_state_and_rows() -> None:
     assert [{**r, "retry_at": None} for r in mine.intents] == [{**r, "retry_at": None} for r in again.intents]
 
 
+def test_an_unavailable_early_read_whose_tool_became_a_write_is_refused_and_not_sent_again() -> None:
+    desk = Desk()
+    desk.draft(spell("read", name="a"))
+    read = desk.intent("read")
+    desk.claim(read)
+    desk.unavailable(read)
+    raised = """
+tools:
+  read: {effect: WRITE, writes: ["thing:{name}"], upstream: {http: "http://127.0.0.1:9/tools/read"}}
+"""
+    desk.force = TableInForce(2, EffectTable.parse(raised))
+    desk.rule_all()
+    read = desk.intent("read")
+    assert (read.state, read.reason, read.attempts) == (IntentState.REFUSED, "effect_raised", 1)
+
+
+def test_an_idempotent_call_whose_window_ended_before_its_next_dispatch_is_in_doubt_without_one() -> None:
+    desk = Desk()
+    desk.draft(spell("put", name="a"))
+    desk.rule_all()
+    put = desk.intent("put")
+    desk.claim(put)
+    desk.lose(put, retry_after=7200)
+    desk.wait(7201)
+    assert desk.intent("put").state is IntentState.RELEASED
+    assert desk.claim(put) is None
+    put = desk.intent("put")
+    assert (put.state, put.reason, put.attempts) == (IntentState.IN_DOUBT, "may_not_be_repeated", 1)
+    assert desk.types(put).count("dispatch.started") == 1
+    desk.resolve(put, happened=True)
+    assert desk.intent("put").final
+
+
 def test_a_nul_escaped_in_a_call_reaches_neither_key_nor_name() -> None:
     desk = Desk()
     desk.draft(r'<tool_call>{"name": "read", "arguments": {"name": "a\u0000b"}}</tool_call>')
