@@ -37,7 +37,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SURROGATE_OR_ESCAPE = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
 
 
-class JSONRefused(ValueError):  # noqa: N818 - it names what happened to the text
+class JSONRefused(ValueError):
     """A JSON text or value that is not taken. ``code`` is stable; ``detail`` says what was wrong, for a
     person."""
 

@@ -6,7 +6,7 @@ from decoding.calls.hermes import HermesDetector, HermesState
 FORMATS = ("hermes",)
 
 
-class UnknownFormat(ValueError):  # noqa: N818 - it names what was refused
+class UnknownFormat(ValueError):
     """No detector is built for the format. ``code`` is stable."""
 
     code = "not_supported"
