@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import platform
+import subprocess
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,8 @@ from tests import postgres
 from tests.postgres import DatabaseServer, TestDatabase
 
 RUN_HOME = pytest.StashKey[Path]()
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "bench" / "results" / "test-long.jsonl"
 LONG_SETTING = "COMMITGATE_TEST_LONG"
 COUNTED = "counted"
 """Property of a test's report: a line for the end of the run."""
@@ -39,14 +45,40 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         postgres.remove_home(home)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say at the end what tests have counted, in whichever process they ran."""
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+    """Say at the end what tests have counted, in whichever process they ran; a long run keeps it."""
     reports = [r for kind in ("passed", "failed") for r in terminalreporter.stats.get(kind, [])]
-    lines = [line for r in reports for name, line in getattr(r, "user_properties", []) if name == COUNTED]
+    lines = [
+        str(line) for r in reports for name, line in getattr(r, "user_properties", []) if name == COUNTED
+    ]
     if lines:
         terminalreporter.section("counted")
     for line in lines:
-        terminalreporter.line(str(line))
+        terminalreporter.line(line)
+    if os.environ.get(LONG_SETTING):
+        _keep(terminalreporter, exitstatus, lines)
+
+
+def _keep(terminalreporter: pytest.TerminalReporter, exitstatus: int, counted: list[str]) -> None:
+    """Add the run to bench/results, under the commit that it belongs to."""
+    outcomes = ("passed", "failed", "error", "skipped")
+    run = {
+        "commit": _git("rev-parse", "HEAD"),
+        "changed": bool(_git("status", "--porcelain", "--untracked-files=no")),
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {"system": platform.platform(), "cores": os.cpu_count()},
+        "exit": int(exitstatus),
+        "tests": {kind: len(terminalreporter.stats.get(kind, [])) for kind in outcomes},
+        "counted": counted,
+    }
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    with RESULTS.open("a", encoding="utf-8") as kept:
+        kept.write(json.dumps(run) + "\n")
+
+
+def _git(*words: str) -> str:
+    told = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    return told.stdout.strip()
 
 
 @pytest.fixture
