@@ -15,6 +15,17 @@ class Ending:
 
     def __init__(self) -> None:
         self._asked: int | None = None
+        self._later = False
+
+    @contextmanager
+    def later(self) -> Iterator[None]:
+        """Raise only where the block is left: inside, an exception would be swallowed or would leave a process behind."""
+        self._later = True
+        try:
+            yield
+        finally:
+            self._later = False
+        self.check()
 
     def check(self) -> None:
         """Raise what the signal raised, if one came."""
@@ -26,7 +37,8 @@ class Ending:
     def hear(self, number: int, _frame: FrameType | None) -> None:
         """The handler of these signals."""
         self._asked = number
-        self.check()
+        if not self._later:
+            self.check()
 
 
 @contextmanager

@@ -92,8 +92,9 @@ class _Stage:
         self.show.stage("starting Postgres, the shop and the gateway; loading models")
         if settings.migration_database_url is not None:
             upgrade(settings.migration_database_url)
-        shop_child = self.stack.enter_context(start_shop(self.home))
-        gateway = self.stack.enter_context(start_gateway(self.home, settings))
+        with self.ending.later():
+            shop_child = self.stack.enter_context(start_shop(self.home))
+            gateway = self.stack.enter_context(start_gateway(self.home, settings))
         models = self._models(folder)
         self.ending.check()
         shop = opened(shop_child, self.home, READY_SECONDS)
