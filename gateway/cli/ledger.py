@@ -1,11 +1,21 @@
 """``commitgate ledger``: reading what was recorded."""
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.status import Status
 
-from gateway.cli.output import write_line
+from gateway.cli.output import FormatOption, say, show_rows, write_line
 from gateway.cli.session import services
+from ledger import rebuild as rebuilding
+
+DIFFERENCES = 3
+"""Exit code when a projection is not what its events amount to."""
 
 app = typer.Typer(help="The ledger.", no_args_is_help=True)
 
@@ -29,3 +39,31 @@ def events(
                 }
                 write_line({**event.payload, **envelope})
             after = page[-1].seq if page else state.seq
+
+
+@app.command()
+def rebuild(
+    check: Annotated[
+        bool, typer.Option("--check", help="Compare only; exit 3 where something differs.")
+    ] = False,
+    format_: FormatOption = None,
+) -> None:
+    """Write the projections anew from events, or compare them with what events amount to."""
+    with services() as (wired, _), _progress() as progress:
+        if not check:
+            say(f"rebuilt {rebuilding.rebuild(wired.engine, progress)} streams")
+            return
+        found = [asdict(difference) for difference in rebuilding.check(wired.engine, progress)]
+    show_rows(found, ["tenant", "commit_key", "table", "detail"], format_)
+    say(f"{len(found)} differences")
+    if found:
+        raise typer.Exit(DIFFERENCES)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int], None]]:
+    if not sys.stderr.isatty():
+        yield lambda _streams: None
+        return
+    with Status("rebuilding", console=Console(stderr=True)) as status:
+        yield lambda streams: status.update(f"{streams} streams")
