@@ -3,6 +3,7 @@ again, final answers and state are those of running the accepted calls one by on
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -22,7 +23,7 @@ SETTINGS = [pytest.param(s, id=s.name) for s in (FILES, BANK)]
 @pytest.mark.parametrize("policy", ["hold", "send"])
 @pytest.mark.parametrize("order", ["strict", "footprint"])
 def test_final_answers_and_state_equal_serial_execution(
-    setting: Setting, declared: bool, policy: str, order: str
+    setting: Setting, declared: bool, policy: str, order: str, report: Callable[[str], None]
 ) -> None:
     effects = setting.effects(declared=declared, reads_behind_writes=policy, write_order=order)
     counts: Counter[str] = Counter()
@@ -37,7 +38,9 @@ def test_final_answers_and_state_equal_serial_execution(
         assert found == serially(message, setting)
 
     equal()
-    print(f"{setting.name} {policy} {order} declared={declared}: {EXAMPLES} messages, {dict(counts)}")
+    report(
+        f"serial equivalence, {setting.name} {policy} {order} declared={declared}: {EXAMPLES} messages, {dict(counts)}"
+    )
     assert counts["voided"] > 0
     assert counts["early"] > 0
     if policy == "send":
