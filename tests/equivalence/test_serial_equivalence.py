@@ -14,7 +14,7 @@ from effects import order
 from tests.equivalence.simulation import draw_message, gated, naively, serially
 from tests.equivalence.worlds import BANK, FILES, Setting
 
-EXAMPLES = 20_000 if os.environ.get("COMMITGATE_TEST_LONG") else 100
+EXAMPLES = 5_000 if os.environ.get("COMMITGATE_TEST_LONG") else 100
 SETTINGS = [pytest.param(s, id=s.name) for s in (FILES, BANK)]
 
 
