@@ -147,6 +147,7 @@ def _released(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
         release=Release(body["release"]),
         effect=EffectClass(body["effect"]),
         effect_version=body["effect_version"],
+        footprint=Footprint.from_json(body["footprint"]) if "footprint" in body else intent.footprint,
         idempotency_key=body.get("idempotency_key"),
         stale=False,
         retry_at=None,

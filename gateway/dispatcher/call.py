@@ -61,7 +61,9 @@ class Call:
         self._monotonic = monotonic
         self._sleep = sleep
         self._tries = 0
-        self._maybe_sent = False
+        # Attempts of one call share its fate: an earlier one that was lost may have happened.
+        self._lost_before = claimed.assignment.attempt > 1 and not self._is_read
+        self._maybe_sent = self._lost_before
 
     async def run(self) -> asyncio.Task[Reply] | None:
         """Send and record. Answers with the reply still to come where the call is in doubt only by its timeout."""
@@ -93,7 +95,7 @@ class Call:
         if isinstance(reply, Answered):
             outcome = Outcome(reply.status, reply.content, tries=self._tries)
             await self._outcomes.settle(self._lease, outcome)
-        elif isinstance(reply, NotSent):
+        elif isinstance(reply, NotSent) and not self._lost_before:
             await self._outcomes.settle(self._lease, self._unavailable(reply.because, unsent=True))
 
     @property

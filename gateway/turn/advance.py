@@ -10,7 +10,7 @@ from effects import gate
 from effects.canonical import canonical
 from effects.classes import EffectClass
 from effects.idempotency import idempotency_key
-from effects.intent import BlockState, IntentState, Release, ResultStatus, stream_end
+from effects.intent import BlockState, IntentState, Release, ResultStatus, StreamEnd, stream_end
 from effects.policy import ReadsBehindWrites, WriteOrder
 from effects.strict_json import parse
 from gateway.turn.standing import Case, Standing
@@ -49,7 +49,8 @@ def decide_now(
             sent=_sent(intent),
             answer=_answer(unfolding, standing, case),
             paused=intent.retry_at is not None and intent.retry_at > unfolding.now,
-            stream_end=stream_end(unfolding.state.finished),
+            # What may have happened runs to its outcome, however the stream ended.
+            stream_end=StreamEnd.OPEN if may_have_happened(intent) else stream_end(unfolding.state.finished),
         )
     )
 
@@ -60,6 +61,11 @@ def _sent(intent: Intent) -> gate.Sent:
     if intent.state is IntentState.IN_DOUBT:
         return gate.Sent.IN_DOUBT
     return gate.Sent.ANSWERED if intent.state is IntentState.SETTLED else gate.Sent.NO
+
+
+def may_have_happened(intent: Intent) -> bool:
+    """Whether a dispatch of a call that is no read was lost: it is sent again with its key, or it is in doubt."""
+    return intent.attempts > 0 and intent.idempotency_key is not None
 
 
 def _answer(unfolding: Unfolding, standing: Standing, case: Case) -> gate.Answer:
@@ -121,22 +127,34 @@ def _refused(unfolding: Unfolding, case: Case, decision: gate.Decision) -> bool:
     if intent.block is not BlockState.CLEARED:
         return False
     unsent = intent.state in (IntentState.HELD, IntentState.RELEASED)
+    if unsent and may_have_happened(intent):
+        if judged.known:
+            return False
+        unfolding.emit_for(
+            EventType.DISPATCH_IN_DOUBT, intent, attempt=intent.attempts, because="may_not_be_repeated"
+        )
+        return True
     reason = None
     if unsent and intent.problem is not None:
         reason = intent.problem
     elif unsent and not judged.known:
         reason = "unknown_tool"
-    elif decision.action is gate.Action.SEND_AGAIN and judged.effect > intent.effect:
+    elif intent.attempts and _sends(decision) and judged.effect > intent.effect:
         reason = "effect_raised"
     if reason is not None:
         unfolding.emit_for(EventType.INTENT_REFUSED, intent, reason=reason)
     return reason is not None
 
 
+def _sends(decision: gate.Decision) -> bool:
+    return decision.action in (gate.Action.SEND, gate.Action.SEND_AGAIN)
+
+
 def _release_or_hold(unfolding: Unfolding, force: TableInForce, case: Case, decision: gate.Decision) -> None:
     intent = case.intent
     if decision.action in (gate.Action.SEND, gate.Action.SEND_AGAIN):
-        if intent.state is not IntentState.RELEASED or intent.release is not Release.COMMITTED:
+        released = intent.state is IntentState.RELEASED and intent.release is Release.COMMITTED
+        if not released or case.effect > intent.effect:
             _release(unfolding, force, case, Release.COMMITTED)
     elif decision.action is gate.Action.SEND_EARLY:
         if intent.state is not IntentState.RELEASED:
@@ -176,6 +194,7 @@ def _release(unfolding: Unfolding, force: TableInForce, case: Case, release: Rel
         release=release.value,
         effect=case.effect.value,
         effect_version=force.version,
+        footprint=case.view.footprint.to_json(),
         idempotency_key=_key(unfolding, intent) if case.effect is not EffectClass.READ_ONLY else None,
     )
 

@@ -31,6 +31,8 @@ def follow_tokens(
     if unfolding.state.source == "detected":
         branch = unfolding.branch(name)
         for block, call in _calls(scanner.blocks(unfolding.state, branch)):
+            if call.problem == "opener_inside_block" and not scanner.settled(unfolding.state, branch, block):
+                continue  # What ends it is the next opener, and that may still be rejected.
             known = intent_id(unfolding.state, name, block.start, call.ordinal, block_round(branch, block))
             if known not in unfolding.state.intents:
                 hold(unfolding, branch, block, call, force)

@@ -5,8 +5,7 @@ likes; drafts are scanned anew from there.
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Generic, TypeVar, cast
 
@@ -20,7 +19,7 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, slots=True)
 class _Scanned(Generic[S]):
-    tokens: int
+    tokens: tuple[Token, ...]
     state: S
     blocks: tuple[Block, ...]
 
@@ -40,14 +39,21 @@ class BlockScanner:
         settled = self._advance(name, detector, branch.accepted)
         return _feed(detector, settled, branch.pending).blocks
 
+    def settled(self, stream: StreamState, branch: Branch, block: Block) -> bool:
+        """Whether accepted tokens alone close the block."""
+        detector = cast("Detector[object]", detector_for(stream.format))
+        name = (stream.tenant, stream.commit_key, branch.name)
+        return block in self._advance(name, detector, branch.accepted).blocks
+
     def _advance(
-        self, name: BranchName, detector: Detector[object], accepted: Sequence[Token]
+        self, name: BranchName, detector: Detector[object], accepted: tuple[Token, ...]
     ) -> _Scanned[object]:
         with self._lock:
             kept = self._kept.get(name)
-        if kept is None or kept.tokens > len(accepted):
-            kept = _Scanned(0, detector.start(), ())
-        scanned = _feed(detector, kept, accepted[kept.tokens :])
+        # What was scanned may never have been written: a batch that was refused, a commit that failed.
+        if kept is None or accepted[: len(kept.tokens)] != kept.tokens:
+            kept = _Scanned((), detector.start(), ())
+        scanned = replace(_feed(detector, kept, accepted[len(kept.tokens) :]), tokens=accepted)
         with self._lock:
             self._kept[name] = scanned
             self._kept.move_to_end(name)
@@ -56,9 +62,9 @@ class BlockScanner:
         return scanned
 
 
-def _feed(detector: Detector[S], scanned: _Scanned[S], tokens: Sequence[Token]) -> _Scanned[S]:
+def _feed(detector: Detector[S], scanned: _Scanned[S], tokens: tuple[Token, ...]) -> _Scanned[S]:
     state, found = scanned.state, list(scanned.blocks)
     for token in tokens:
         state, closed = detector.feed(state, token.text)
         found.extend(closed)
-    return _Scanned(scanned.tokens + len(tokens), state, tuple(found))
+    return _Scanned(scanned.tokens + tokens, state, tuple(found))

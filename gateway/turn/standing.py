@@ -85,7 +85,8 @@ def _case(intent: Intent, force: TableInForce) -> Case:
         branch=intent.branch,
         place=intent.place,
         effect=effect,
-        footprint=intent.footprint,
+        # A class that was raised may touch more than the call was held with.
+        footprint=judged.footprint if effect > intent.effect else intent.footprint,
         terminal=intent.terminal,
         exposed=intent.open_attempt is not None or intent.state is IntentState.IN_DOUBT,
         dispatched_seq=intent.dispatch_seq,

@@ -9,8 +9,11 @@ from random import Random
 
 from decoding.calls.hermes import HermesDetector
 from decoding.calls.scan import scan
+from effects.classes import EffectClass
 from effects.intent import IntentState
 from effects.table import EffectTable
+from gateway.errors import WrongRound
+from gateway.turn.dispatching import MAX_ATTEMPTS
 from gateway.turn.tables import TableInForce
 from gateway.turn.tokens import TokenEvent
 from ledger.events import EventType
@@ -83,6 +86,7 @@ class Simulation:
     def __init__(self, message: Message, setting: Setting, random: Random, force: TableInForce) -> None:
         self.message = message
         self.random = random
+        self._setting = setting
         self.world: World = setting.begin()
         self.desk = Desk(force)
         self.drafts = Drafts(message, random, random.choice([0.0, 0.05, 0.2]))
@@ -119,6 +123,8 @@ class Simulation:
         if main.head == total:
             self.desk.finish()
             return
+        self._disturb()
+        main = self.desk.state.branches["main"]
         if main.drafted_end < total and (not main.pending or self.random.random() < 0.6):
             proposed = self.drafts.propose(main.drafted_end, self.random.randint(1, 12))
             self.desk.size = 10**9
@@ -126,6 +132,23 @@ class Simulation:
         else:
             self._rule(self.random.randint(1, len(main.pending)))
         self._later("write")
+
+    def _disturb(self) -> None:
+        """Now and then a batch that is refused, which must leave no trace, or another writer that takes over."""
+        main = self.desk.state.branches["main"]
+        chance = self.random.random()
+        if chance < 0.1 and not main.pending:
+            tool, arguments = self._setting.draw(self.random)
+            tokens = [{"text": spell(tool, **arguments)}]
+            good = TokenEvent(EventType.TOKENS_ACCEPTED, {"round": main.round, "tokens": tokens})
+            bad = TokenEvent(EventType.TOKENS_ACCEPTED, {"round": main.round + 1, "tokens": tokens})
+            try:
+                self.desk.write(good, bad)
+            except WrongRound:
+                self.counts["refused batches"] += 1
+        elif chance > 0.95:
+            self.desk.open()
+            self.counts["takeovers"] += 1
 
     def _draft(self, texts: Sequence[str]) -> None:
         main = self.desk.state.branches["main"]
@@ -167,8 +190,21 @@ class Simulation:
 
     def _act(self, due: _Due) -> None:
         assert due.intent is not None
+        acts = self._setting.classes.get(str(due.intent.tool)) == "WRITE" or self.random.random() > 0.05
+        if not acts:
+            self._later("lose", due.intent, due.attempt)
+            return
         answer = self.world.act(str(due.intent.tool), json.loads(due.intent.arguments_raw or "{}"))
-        self._later("answer", due.intent, due.attempt, answer)
+        lost = due.intent.effect is not EffectClass.WRITE and self.random.random() < 0.1
+        self._later("lose" if lost else "answer", due.intent, due.attempt, answer)
+
+    def _lose(self, due: _Due) -> None:
+        assert due.intent is not None
+        intent = self.desk.state.intents[due.intent.intent_id]
+        if intent.open_attempt == due.attempt and due.attempt < MAX_ATTEMPTS:
+            self.counts["lost"] += self.desk.lose(intent)
+        else:
+            self._answer(due)
 
     def _answer(self, due: _Due) -> None:
         assert due.intent is not None
