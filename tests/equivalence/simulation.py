@@ -125,7 +125,9 @@ class Simulation:
             return
         self._disturb()
         main = self.desk.state.branches["main"]
-        if main.drafted_end < total and (not main.pending or self.random.random() < 0.6):
+        if not main.pending and self.random.random() < 0.3:
+            self._accept(self.message.tokens[main.head : main.head + self.random.randint(1, 4)])
+        elif main.drafted_end < total and (not main.pending or self.random.random() < 0.6):
             proposed = self.drafts.propose(main.drafted_end, self.random.randint(1, 12))
             self.desk.size = 10**9
             self._draft(proposed)
@@ -155,6 +157,12 @@ class Simulation:
         tokens = [{"text": text} for text in texts]
         body = {"round": main.round, "start": main.drafted_end, "tokens": tokens}
         self.desk.write(TokenEvent(EventType.TOKENS_DRAFTED, body))
+
+    def _accept(self, texts: Sequence[str]) -> None:
+        """Plain decoding, without a drafter."""
+        main = self.desk.state.branches["main"]
+        tokens = [{"text": text} for text in texts]
+        self.desk.write(TokenEvent(EventType.TOKENS_ACCEPTED, {"round": main.round, "tokens": tokens}))
 
     def _rule(self, judged: int) -> None:
         main = self.desk.state.branches["main"]

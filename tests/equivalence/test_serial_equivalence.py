@@ -4,6 +4,7 @@ again, final answers and state are those of running the accepted calls one by on
 import os
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -11,6 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from effects import order
+from gateway.turn import scanner
+from gateway.turn.scanner import BlockScanner
+from ledger.state import Token
 from tests.equivalence.simulation import draw_message, gated, naively, serially
 from tests.equivalence.worlds import BANK, FILES, Setting
 
@@ -77,3 +81,24 @@ def test_a_gate_without_order_or_freshness_fails_the_same_property(
         message = draw_message(random, setting)
         failed += gated(message, setting, random, effects)[0] != serially(message, setting)
     assert failed > 3
+
+
+def test_a_scanner_that_keeps_tokens_that_were_never_written_fails_the_same_property(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def trusting(self: BlockScanner, name: object, detector: object, accepted: tuple[Token, ...]) -> object:
+        kept = self._kept.get(name)  # type: ignore[call-overload]
+        if kept is None or len(kept.tokens) > len(accepted):
+            kept = scanner._Scanned((), detector.start(), ())  # type: ignore[attr-defined]
+        scanned = scanner._feed(detector, kept, accepted[len(kept.tokens) :])  # type: ignore[arg-type]
+        self._kept[name] = replace(scanned, tokens=accepted)  # type: ignore[index]
+        return self._kept[name]  # type: ignore[index]
+
+    monkeypatch.setattr(BlockScanner, "_advance", trusting)
+    effects = FILES.effects(declared=True, reads_behind_writes="send", write_order="strict")
+    failed = 0
+    for seed in range(120):
+        random = Random(seed)
+        message = draw_message(random, FILES)
+        failed += gated(message, FILES, random, effects)[0] != serially(message, FILES)
+    assert failed > 2
