@@ -100,5 +100,8 @@ def test_a_scanner_that_keeps_tokens_that_were_never_written_fails_the_same_prop
     for seed in range(120):
         random = Random(seed)
         message = draw_message(random, FILES)
-        failed += gated(message, FILES, random, effects)[0] != serially(message, FILES)
+        try:
+            failed += gated(message, FILES, random, effects)[0] != serially(message, FILES)
+        except AssertionError:
+            failed += 1  # calls that nobody made never came to an end
     assert failed > 2
