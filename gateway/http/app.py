@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 
-from gateway.http import doubts, effects, events, health, intents, streams
+from gateway.http import doubts, effects, events, health, intents, streams, unbuilt
 from gateway.http.document import describe
 from gateway.http.guard import Guard
 from gateway.http.problems import answer_with_problems
@@ -44,7 +44,7 @@ def create_app(services: Services, settings: HttpSettings) -> FastAPI:
     app.state.services = services
     app.state.settings = settings
     app.state.stopping = lambda: False
-    for part in (streams, events, intents, effects, doubts, health):
+    for part in (streams, events, intents, effects, doubts, health, unbuilt):
         app.include_router(part.router)
     answer_with_problems(app)
     describe(app)

@@ -1,0 +1,33 @@
+"""Calls of interface.md that are not built yet: refused by name, never taken for a mistyped path."""
+
+from fastapi import APIRouter
+
+from gateway.errors import NotSupported
+
+router = APIRouter(include_in_schema=False)
+
+UNBUILT = {
+    "/mcp": "MCP is",
+    "/v1/approvals": "approvals are",
+    "/v1/approvals/{commit_key}/{intent_id}": "approvals are",
+    "/v1/dispatch/pause": "pausing dispatch is",
+    "/v1/dispatch/resume": "pausing dispatch is",
+    "/v1/reconciliations": "reconciling over HTTP is",
+    "/v1/reconciliations/{run_id}": "reconciling over HTTP is",
+    "/v1/reconciliations/{run_id}/findings": "reconciling over HTTP is",
+    "/v1/ledger/events": "the sealed feed is",
+    "/v1/ledger/checkpoint": "evidence is",
+    "/v1/ledger/proofs/inclusion": "evidence is",
+    "/v1/ledger/proofs/consistency": "evidence is",
+    "/metrics": "metrics are",
+}
+
+
+def _refuse(path: str, what: str) -> None:
+    @router.api_route(path, methods=["GET", "POST"], name=f"not supported: {path}")
+    def refuse() -> None:
+        raise NotSupported(f"{what} not supported yet")
+
+
+for _path, _what in UNBUILT.items():
+    _refuse(_path, _what)
