@@ -67,6 +67,7 @@ def _keep(terminalreporter: pytest.TerminalReporter, exitstatus: int, counted: l
         "changed": bool(_git("status", "--porcelain", "--untracked-files=no")),
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": {"system": platform.platform(), "cores": os.cpu_count()},
+        "asked": [str(word) for word in terminalreporter.config.invocation_params.args],
         "exit": int(exitstatus),
         "tests": {kind: len(terminalreporter.stats.get(kind, [])) for kind in outcomes},
         "counted": counted,

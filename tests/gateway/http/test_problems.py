@@ -21,7 +21,6 @@ JSON = {"Content-Type": "application/json"}
     [
         ("GET", "/nothing", (404, "not_found")),
         ("GET", "/v1/streams/", (404, "not_found")),
-        ("GET", "/v1/ledger/events", (404, "not_found")),
         ("GET", "/metrics", (422, "not_supported")),
         ("GET", "/v1/approvals", (422, "not_supported")),
         ("POST", "/v1/approvals/k/i", (422, "not_supported")),
