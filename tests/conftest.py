@@ -16,6 +16,7 @@ from tests import postgres
 from tests.postgres import DatabaseServer, TestDatabase
 
 RUN_HOME = pytest.StashKey[Path]()
+COMMIT = pytest.StashKey[str]()
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "bench" / "results" / "test-long.jsonl"
 LONG_SETTING = "COMMITGATE_TEST_LONG"
@@ -25,6 +26,9 @@ COUNTED = "counted"
 
 def pytest_configure(config: pytest.Config) -> None:
     """The process that began the run owns the home of its servers; workers and runs inside find it named."""
+    if os.environ.get(LONG_SETTING):
+        changed = _git("status", "--porcelain", "--untracked-files=no")
+        config.stash[COMMIT] = _git("rev-parse", "HEAD") + ("+changes" if changed else "")
     if postgres.HOME_SETTING not in os.environ:
         config.stash[RUN_HOME] = postgres.make_home()
 
@@ -55,7 +59,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatu
         terminalreporter.section("counted")
     for line in lines:
         terminalreporter.line(line)
-    if os.environ.get(LONG_SETTING):
+    is_worker = hasattr(terminalreporter.config, "workerinput")
+    if os.environ.get(LONG_SETTING) and not is_worker:
         _keep(terminalreporter, exitstatus, lines)
 
 
@@ -63,8 +68,7 @@ def _keep(terminalreporter: pytest.TerminalReporter, exitstatus: int, counted: l
     """Add the run to bench/results, under the commit that it belongs to."""
     outcomes = ("passed", "failed", "error", "skipped")
     run = {
-        "commit": _git("rev-parse", "HEAD"),
-        "changed": bool(_git("status", "--porcelain", "--untracked-files=no")),
+        "commit": terminalreporter.config.stash[COMMIT],
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": {"system": platform.platform(), "cores": os.cpu_count()},
         "asked": [str(word) for word in terminalreporter.config.invocation_params.args],
