@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(STAMP) ## Watch two real models draft and rule, real calls held and released, and the ledger that proves it
-	$(BIN)/commitgate demo $(ARGS)
+	@$(BIN)/commitgate demo $(ARGS)
 
 test: $(STAMP) ## Run the suite (under 10 minutes on 2 cores)
 	$(BIN)/pytest -n $(TEST_WORKERS) $(ARGS)

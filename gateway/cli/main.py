@@ -12,13 +12,16 @@ from effects.errors import EffectsError
 from gateway.cli.output import say
 from gateway.embedded.errors import EmbeddedPostgresError
 from gateway.errors import BadInput, GatewayError, NotFound
-from ledger.errors import LedgerError
+from ledger.errors import BadDatabaseUrl, LedgerError, ToolLogRefused
 
 COMMANDS = {"serve": "serve", "worker": "serve", "demo": "demo", "decode": "decode"}
 """Single commands, each a function of its name in a module of this package."""
 
 NOUNS = ("db", "effects", "streams", "intents", "doubt", "reconcile", "ledger")
 """Commands with verbs of their own, each the ``app`` of a module of this package."""
+
+
+_FILE_FAULTS = FileNotFoundError | PermissionError | IsADirectoryError | NotADirectoryError | UnicodeError
 
 
 def application(*names: str) -> typer.Typer:
@@ -56,7 +59,7 @@ def run() -> NoReturn:
     except TyperException as error:
         # No message: the command was named alone, and its help is printed already.
         if error.format_message():
-            say(f"error: bad_usage: {error.format_message()}")
+            say(f"error: bad_usage: {' '.join(error.format_message().split())}")
         sys.exit(error.exit_code)
     except (typer.Abort, KeyboardInterrupt):
         sys.exit(130)
@@ -68,9 +71,20 @@ def run() -> NoReturn:
 
 
 def _fail(error: Exception) -> NoReturn:
-    bad_input = isinstance(error, BadInput | NotFound)
-    say(f"error: {_code(error)}: {error}")
+    bad_input = isinstance(error, BadInput | NotFound | BadDatabaseUrl | ToolLogRefused | _FILE_FAULTS)
+    say(f"error: {_code(error)}: {_told(error)}")
     sys.exit(2 if bad_input else 1)
+
+
+def _told(error: Exception) -> str:
+    """What happened, in one line."""
+    if type(error).__module__.startswith("sqlalchemy"):
+        cause = getattr(error, "orig", None) or error
+        told = str(cause).strip().splitlines()[0]
+        if type(cause).__name__ == "InsufficientPrivilege":
+            told += "; migrations need the owner's login in COMMITGATE_MIGRATION_DATABASE_URL"
+        return told
+    return " ".join(str(error).split("\n"))
 
 
 def _code(error: Exception) -> str:
@@ -79,5 +93,8 @@ def _code(error: Exception) -> str:
     if isinstance(error, LedgerError | EffectsError | DecodingError | EmbeddedPostgresError):
         return str(error.code)
     if type(error).__module__.startswith("sqlalchemy"):
-        return "database_error"
+        unreachable = type(error).__name__ == "OperationalError"
+        return "database_unreachable" if unreachable else "database_error"
+    if isinstance(error, _FILE_FAULTS):
+        return "file_not_usable"
     return "invalid_settings" if type(error).__name__ == "ValidationError" else "internal_error"

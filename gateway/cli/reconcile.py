@@ -15,6 +15,7 @@ from rich.status import Status
 
 from gateway.cli.output import Format, FormatOption, chosen, say, show_rows, write_line
 from gateway.cli.session import services
+from gateway.errors import InvalidRequest
 from gateway.service.scanning import find_blocks
 from gateway.wiring import utc_now
 from ledger.reconcile.finding import Finding
@@ -26,6 +27,7 @@ FINDINGS = 3
 
 COLUMNS = ["severity", "kind", "tool", "commit_key", "intent_id", "seq", "detail"]
 MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
+KINDS = (".jsonl", ".csv")
 app = typer.Typer(help="Reconciliation.", no_args_is_help=True)
 
 Moment = Annotated[datetime | None, typer.Option(formats=MOMENTS, help="UTC where no offset is given.")]
@@ -57,9 +59,13 @@ def run_(
     format_: FormatOption = None,
 ) -> None:
     """Compare the union of dispatches and accepted calls. Exit 0: nothing found, 3: findings."""
+    if out is not None and out.suffix not in KINDS:
+        raise InvalidRequest(f"findings are written as {' or '.join(KINDS)}, not {out.suffix or out.name}")
     options = Options(since=_aware(since), until=_aware(until), commit_key=commit_key)
     with ExitStack() as stack:
         wired, caller = stack.enter_context(services())
+        if commit_key is not None:
+            wired.streams.state(caller, commit_key)
         log = None if tool_log is None else stack.enter_context(ToolLog(tool_log, complete=complete))
         show = stack.enter_context(_shower())
         sink = stack.enter_context(_findings_to(out, format_))

@@ -2,8 +2,10 @@
 
 import pytest
 import typer
+from sqlalchemy.exc import OperationalError
 
 from gateway.cli import main
+from ledger.errors import BadDatabaseUrl
 
 
 def _end(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str | None:
@@ -61,3 +63,37 @@ def test_what_a_command_ends_with_is_the_exit_code(
 
     monkeypatch.setattr(main, "application", lambda *_names: app)
     assert _end(monkeypatch) == code
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "told"),
+    [
+        (FileNotFoundError(2, "No such file or directory", "/x"), 2, "error: file_not_usable: "),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), 2, "error: file_not_usable: "),
+        (BadDatabaseUrl("no such scheme"), 2, "error: bad_database_url: "),
+        (
+            OperationalError(None, None, RuntimeError("refused\nIs the server running?")),
+            1,
+            "error: database_unreachable: refused\n",
+        ),
+        (ConnectionResetError("gone"), 1, "error: internal_error: gone\n"),
+    ],
+)
+def test_every_failure_is_one_line_with_a_code(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    raised: Exception,
+    code: int,
+    told: str,
+) -> None:
+    app = typer.Typer()
+
+    @app.command()
+    def only() -> None:
+        raise raised
+
+    monkeypatch.setattr(main, "application", lambda *_names: app)
+    assert _end(monkeypatch) == code
+    said = capsys.readouterr().err
+    assert said.startswith(told)
+    assert said.count("\n") == 1
