@@ -153,7 +153,8 @@ class Front:
         self.ledger.append("default", key, decide)
 
     def in_doubt(self) -> tuple[str, str]:
-        """(commit key, intent id) of a new intent in doubt."""
+        """(commit key, intent id) of a new intent in doubt. Other tests of the module may have put another table in force."""
+        assert self.client.post("/v1/effects", json=TABLE).is_success
         writer = self.open(source="detected")
         intent = writer.accept(block("put", name="a"))["intents"][0]
         self.dispatch(writer.key, intent["intent_id"])
