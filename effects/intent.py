@@ -57,9 +57,6 @@ _ENDS = {
     "cancelled": StreamEnd.ABORTED,
 }
 
-FINISH_REASONS = frozenset(_ENDS)
-"""The reasons with which a stream may be finished."""
-
 
 def stream_end(reason: str | None) -> StreamEnd:
     """What the finish reason of a stream (None: not finished) means to the gate. KeyError on an unknown reason."""

@@ -62,10 +62,5 @@ def void_drafts(branch: Branch) -> Branch:
     return replace(branch, pending=(), round=branch.round + 1) if branch.pending else branch
 
 
-def cut_between(before: Branch, after: Branch, *, accepted: int) -> int | None:
-    """The first rejected position of a ruling that led from ``before`` to ``after``; None if it rejected nothing."""
-    return before.head + accepted if after.round > before.round else None
-
-
 def _placed(tokens: Iterable[SpelledToken], *, round_: int, seq: int) -> Iterable[Token]:
     return (Token(t.text, t.id, round_, seq, t.drafter) for t in tokens)

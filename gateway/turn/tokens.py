@@ -22,10 +22,6 @@ from gateway.turn.unfolding import Unfolding
 from ledger.events import EventType, Payload
 from ledger.state import Branch
 
-TOKEN_TYPES = frozenset(
-    {EventType.TOKENS_DRAFTED, EventType.TOKENS_RULED, EventType.TOKENS_ACCEPTED, EventType.STREAM_FINISHED}
-)
-
 
 @dataclass(frozen=True, slots=True)
 class TokenEvent:
