@@ -27,6 +27,7 @@ from sqlalchemy import (
     and_,
     false,
     text,
+    true,
 )
 from sqlalchemy.types import TypeEngine
 
@@ -100,6 +101,13 @@ streams = Table(
         "Last sign of its writer; the idle timeout works from it.",
         null=True,
     ),
+    Column(
+        "unsealed",
+        Boolean,
+        nullable=False,
+        server_default=true(),
+        comment="Events of it may wait to be sealed; set by every append. A mark for the sealer, no projection.",
+    ),
     PrimaryKeyConstraint(*_KEY, name="streams_pkey"),
     CheckConstraint("source in ('posted', 'detected')", name="streams_source_known"),
     Index(
@@ -108,6 +116,7 @@ streams = Table(
         "last_at",
         postgresql_where=text("finished is null and commit_key <> '_effects'"),
     ),
+    Index("streams_unsealed", *_KEY, postgresql_where=text("unsealed")),
     comment="Projection: one row a stream.",
 )
 

@@ -94,7 +94,7 @@ def _copy(connection: Connection, stream: StreamName, records: tuple[Record, ...
 
 
 def _move_stream(connection: Connection, draft: Draft) -> None:
-    row = {**draft.rows.stream, **draft.stream.columns()}
+    row = {**draft.rows.stream, **draft.stream.columns(), "unsealed": True}
     if draft.before.seq == 0:
         connection.execute(insert(streams), row)
         return

@@ -3,7 +3,8 @@
 from alembic import context
 from sqlalchemy import Connection, Engine
 
-from ledger.schema import SCHEMA, metadata
+from ledger.schema import SCHEMA
+from ledger.tables import metadata
 from migrations.objects import source
 
 

@@ -1,5 +1,7 @@
 """The SQL objects that are no tables: schema, role, functions, triggers, grants; one a file under ``sql/``.
 
+Functions of a table's rows (``row_functions``) come after the tables, all others before them.
+
 A new revision that changes a function runs ``source("functions", NAME)`` again (``create or replace``); one
 that adds an object names it. ``in_order()`` is all as it is today, to build a database without revisions.
 """
@@ -9,7 +11,7 @@ from pathlib import Path
 _ROOT = Path(__file__).parent / "sql"
 
 BEFORE_TABLES = ("schemas", "roles", "functions")
-AFTER_TABLES = ("triggers", "grants")
+AFTER_TABLES = ("row_functions", "triggers", "grants")
 
 
 def source(kind: str, name: str) -> str:

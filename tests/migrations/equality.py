@@ -15,7 +15,7 @@ from sqlalchemy.pool import NullPool
 
 from gateway.embedded.binaries import candidates
 from ledger.migrate import upgrade
-from ledger.schema import metadata
+from ledger.tables import metadata
 from migrations.objects import AFTER_TABLES, BEFORE_TABLES, in_order
 from tests import postgres
 from tests.postgres import DatabaseServer, TestDatabase, libpq

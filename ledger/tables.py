@@ -1,0 +1,8 @@
+"""Every table of the ledger on one metadata: importing this module is what makes it complete."""
+
+from ledger.log import schema as _log
+from ledger.schema import metadata
+
+__all__ = ["metadata"]
+
+_ = (_log,)
