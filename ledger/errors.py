@@ -14,6 +14,13 @@ LedgerError                     ledger_error
 ├── LeaseLost                   lease_lost
 ├── ToolLogRefused              tool_log_refused
 ├── BadCursor                   bad_cursor
+├── EvidenceRefused             evidence_refused
+│   ├── KeyRefused              ledger_key_refused
+│   ├── NoteRefused             note_refused
+│   ├── CheckpointRefused       checkpoint_refused
+│   ├── ProofRefused            proof_refused
+│   ├── TilesBroken             tiles_broken
+│   └── ExportRefused           export_refused
 └── LicenceRefused              speculative_effect_violation
 """
 
@@ -143,6 +150,54 @@ class BadCursor(LedgerError):
     """Text that no run of reconciliation gave as its cursor."""
 
     code = "bad_cursor"
+
+
+class EvidenceRefused(LedgerError):
+    """Something that should prove what the log holds cannot be read, or does not prove it."""
+
+    code = "evidence_refused"
+
+
+class KeyRefused(EvidenceRefused):
+    """Text that is no signing key or verifier key of the log, or whose key hash does not fit the key."""
+
+    code = "ledger_key_refused"
+
+
+class NoteRefused(EvidenceRefused):
+    """A signed note cannot be read, or no good signature of the wanted key stands under it."""
+
+    code = "note_refused"
+
+
+class CheckpointRefused(EvidenceRefused):
+    """The text of a note is no checkpoint."""
+
+    code = "checkpoint_refused"
+
+
+class ProofRefused(EvidenceRefused):
+    """A proof does not lead to the root that it should prove, or cannot exist for these sizes."""
+
+    code = "proof_refused"
+
+
+class TilesBroken(EvidenceRefused):
+    """A tile holds fewer hashes than a log of that size must have."""
+
+    code = "tiles_broken"
+
+    def __init__(self, level: int, tile: int, *, needed: int, found: int) -> None:
+        """``needed`` and ``found``: numbers of hashes."""
+        super().__init__(f"tile {tile} of level {level} holds {found} hashes, {needed} are needed")
+        self.level = level
+        self.tile = tile
+
+
+class ExportRefused(EvidenceRefused):
+    """A line of an exported log has no form that the format knows, or is written out of order."""
+
+    code = "export_refused"
 
 
 class LicenceRefused(LedgerError):

@@ -1,0 +1,67 @@
+"""The envelope of an event: the canonical bytes (RFC 8785) that its leaf in the log is the hash of.
+
+It holds the payload's salted digest, not the payload: redaction takes payload and salt away and changes no leaf.
+The database makes the same bytes (``ledger.envelope``); a test holds the two together.
+"""
+
+from datetime import UTC, datetime
+from json.encoder import encode_basestring
+
+from effects.strict_json import MAX_INTEGER
+from ledger.errors import UnwritableValue
+
+_FORM = (
+    '{{"at":"{}","attempt":{},"branch":{},"commit_key":{},"cut_at":{},"head_after":{},"intent_id":{},'
+    '"payload_digest":"{}","seq":{},"tenant":{},"type":{}}}'
+)
+
+
+def envelope(
+    *,
+    tenant: str,
+    commit_key: str,
+    seq: int,
+    type: str,  # noqa: A002 - the column's name
+    at: datetime,
+    payload_digest: bytes,
+    branch: str | None = None,
+    intent_id: str | None = None,
+    attempt: int | None = None,
+    head_after: int | None = None,
+    cut_at: int | None = None,
+) -> bytes:
+    """The envelope of an event, given as its row's columns; ``at`` with a time zone, ``payload_digest`` 32 bytes.
+
+    Always the same eleven names, null where the event has no value. Raises UnwritableValue where a number lies beyond
+    2^53 - 1 or a text holds a lone surrogate.
+    """
+    for number in (seq, attempt, head_after, cut_at):
+        if number is not None and not -MAX_INTEGER <= number <= MAX_INTEGER:
+            raise UnwritableValue(f"{number} has no canonical JSON")
+    if at.tzinfo is None:
+        raise UnwritableValue("the time of an event has no time zone")
+    text = _FORM.format(
+        f"{at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z",
+        _number(attempt),
+        _text(branch),
+        encode_basestring(commit_key),
+        _number(cut_at),
+        _number(head_after),
+        _text(intent_id),
+        payload_digest.hex(),
+        seq,
+        encode_basestring(tenant),
+        encode_basestring(type),
+    )
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise UnwritableValue("a lone surrogate is no character") from None
+
+
+def _number(value: int | None) -> int | str:
+    return "null" if value is None else value
+
+
+def _text(value: str | None) -> str:
+    return "null" if value is None else encode_basestring(value)
