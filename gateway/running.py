@@ -1,20 +1,25 @@
 """Dispatchers of a running process, made from its settings."""
 
+from contextlib import nullcontext
+from functools import partial
+
 from sqlalchemy import Engine
 
 from gateway.dispatcher.settings import DispatcherSettings
-from gateway.dispatcher.worker import Dispatcher
+from gateway.dispatcher.worker import Dispatcher, Hearing
 from gateway.service.tables import EffectTables
 from gateway.settings import Settings
 from gateway.upstream.http import HttpUpstream
 from gateway.wiring import utc_now
 from ledger.append import Ledger
+from ledger.listen import Listener
 from ledger.work import Work
 
 
 def dispatcher_over(engine: Engine, settings: Settings) -> Dispatcher:
     """A dispatcher over ``engine`` that sends over HTTP; not started yet."""
     ledger = Ledger(engine, clock=utc_now)
+    hearing: Hearing = partial(Listener, engine) if settings.notify else nullcontext
     return Dispatcher(
         ledger,
         Work(engine),
@@ -23,11 +28,12 @@ def dispatcher_over(engine: Engine, settings: Settings) -> Dispatcher:
         DispatcherSettings(
             lease_floor=settings.lease_seconds,
             lease_margin=settings.lease_margin,
-            poll_interval=settings.poll_seconds,
+            poll_interval=settings.poll_interval,
             sweep_interval=settings.sweep_seconds,
             idle_timeout=settings.idle_timeout,
             late_wait=settings.late_wait_seconds,
             concurrency=settings.concurrency,
         ),
         utc_now,
+        hearing=hearing,
     )

@@ -1,11 +1,14 @@
 """Settings from the environment: names begin with ``COMMITGATE_`` (interface.md, "Start")."""
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 MIB = 1024 * 1024
+NOTIFIED_POLL, PLAIN_POLL = 0.05, 0.05
+"""Seconds between looks for released calls, with NOTIFY and without it."""
 
 
 class Settings(BaseSettings):
@@ -13,6 +16,8 @@ class Settings(BaseSettings):
 
     ``database_url`` unset: the embedded Postgres of ``home``. ``migration_database_url``: the owner's login, for
     ``db upgrade`` only. ``pgbouncer``: a pooler in transaction mode stands before the database, so nothing is prepared.
+    ``wake``: how a dispatcher hears of what another process let go: ``notify`` (LISTEN on a connection of its own, and a
+    slow poll) or ``poll`` alone; always ``poll`` behind a pooler. ``poll_seconds`` unset: as ``wake`` needs it.
     ``lease_seconds``: shortest lease of a dispatch; a tool's timeout plus ``lease_margin`` lengthens it.
     """
 
@@ -27,8 +32,21 @@ class Settings(BaseSettings):
     lease_seconds: float = Field(default=10.0, gt=0)
     lease_margin: float = Field(default=5.0, ge=0)
     sweep_seconds: float = Field(default=1.0, gt=0)
-    poll_seconds: float = Field(default=0.05, gt=0)
+    wake: Literal["notify", "poll"] = "notify"
+    poll_seconds: float | None = Field(default=None, gt=0)
     late_wait_seconds: float = Field(default=60.0, ge=0)
     idle_timeout: float = Field(default=600.0, gt=0)
     concurrency: int = Field(default=32, ge=1, le=1000)
     body_limit: int = Field(default=4 * MIB, ge=1024)
+
+    @property
+    def notify(self) -> bool:
+        """Whether NOTIFY and LISTEN are used; a pooler in transaction mode cannot carry LISTEN."""
+        return self.wake == "notify" and not self.pgbouncer
+
+    @property
+    def poll_interval(self) -> float:
+        """Seconds between looks for released calls: the safety net under NOTIFY, the only way without it."""
+        if self.poll_seconds is not None:
+            return self.poll_seconds
+        return NOTIFIED_POLL if self.notify else PLAIN_POLL

@@ -8,15 +8,26 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from psycopg.errors import UniqueViolation
 from sqlalchemy import Connection, Engine, create_engine, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 import migrations
+from ledger.faults import driver_error
 from ledger.schema import SCHEMA
 from ledger.url import database_url
+from migrations.objects import source
 
-_LOCK = 0x636F6D6D69746774
-"""Key of the advisory lock under which upgrades of one database take turns ("commitgt")."""
+_TRIES = 10
+"""How often an upgrade begins again because another one created the same thing first."""
+
+# As Alembic makes it, which finds it then; made here because Alembic looks first and creates later.
+_CREATE_VERSIONS = """
+create table if not exists ledger.alembic_version
+    (version_num varchar(32) not null, constraint alembic_version_pkc primary key (version_num))
+"""
+_LOCK_VERSION = "select version_num from ledger.alembic_version for update"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +68,17 @@ def upgrade(owner_url: str) -> None:
     database refuses.
     """
     engine = _engine(owner_url)
-    with engine.begin() as connection:
-        connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-        config = alembic_config()
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+    for tries in range(1, _TRIES + 1):
+        try:
+            with engine.begin() as connection:
+                _take_turn(connection)
+                config = alembic_config()
+                config.attributes["connection"] = connection
+                command.upgrade(config, "head")
+                return
+        except DBAPIError as error:
+            if tries == _TRIES or not _created_elsewhere(error):
+                raise
 
 
 def upgrade_sql() -> str:
@@ -81,6 +98,23 @@ def current_revision(connection: Connection) -> str | None:
     """Revision of the database behind ``connection``; None where it was never migrated."""
     context = MigrationContext.configure(connection, opts={"version_table_schema": SCHEMA})
     return context.get_current_revision()
+
+
+def _take_turn(connection: Connection) -> None:
+    """Wait until no other upgrade runs, by what every engine has: unique names and row locks.
+
+    A database that was never migrated has no row to lock. There the first upgrade creates the schema and the version
+    table, and a second one waits for the first behind the catalogue's unique indexes, then fails and begins again.
+    """
+    connection.execute(text(source("schemas", SCHEMA)))
+    connection.execute(text(_CREATE_VERSIONS))
+    connection.execute(text(_LOCK_VERSION))
+
+
+def _created_elsewhere(error: DBAPIError) -> bool:
+    """Whether a statement failed because another transaction created the same object of the schema meanwhile."""
+    fault = driver_error(error)
+    return isinstance(fault, UniqueViolation) and fault.diag.schema_name == "pg_catalog"
 
 
 def _engine(url: str) -> Engine:

@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 
 import structlog
@@ -27,6 +28,9 @@ from ledger.work import ReleasedCall, Work
 
 _log = structlog.get_logger(__name__)
 
+Hearing = Callable[[Callable[[], None]], AbstractContextManager[object]]
+"""Makes something that calls its argument, from any thread, whenever another process may have let a call go."""
+
 AWAY = 1.0
 """Seconds to wait before the database is asked again that did not answer."""
 
@@ -35,8 +39,9 @@ class Dispatcher:
     """Sends released calls of the shards that it serves. Any number may run over one ledger.
 
     ``worker_id`` names this dispatcher in the ledger, unlike every other (None: a fresh one). ``clock``: aware
-    datetimes; ``monotonic``: seconds; ``sleep`` spaces out transmissions. The upstream is closed when it ends. A
-    dispatcher runs once: by ``run`` in a loop of the caller's, or by ``start`` and ``stop`` in a thread of its own.
+    datetimes; ``monotonic``: seconds; ``sleep`` spaces out transmissions. ``hearing``: entered while it runs; without
+    it other processes' releases are found by polling alone. The upstream is closed when it ends. A dispatcher runs
+    once: by ``run`` in a loop of the caller's, or by ``start`` and ``stop`` in a thread of its own.
     """
 
     def __init__(
@@ -51,6 +56,7 @@ class Dispatcher:
         *,
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Sleep = asyncio.sleep,
+        hearing: Hearing = nullcontext,
     ) -> None:
         """See the class."""
         self.worker_id = worker_id or f"dispatcher-{uuid_utils.uuid7()}"
@@ -60,6 +66,7 @@ class Dispatcher:
         self._monotonic = monotonic
         self._sleep = sleep
         self._wake = Wake()
+        self._hearing = hearing
         self._books = Books(ledger, tables, clock=clock, threads=settings.ledger_threads)
         self._claims = Claims(self._books, settings, self.worker_id, monotonic)
         self._outcomes = Outcomes(self._books, work)
@@ -115,9 +122,10 @@ class Dispatcher:
         self._wake.bind()
         keepers = [asyncio.create_task(self._leases.run()), asyncio.create_task(self._sweep.run())]
         try:
-            while not stopped():
-                await self._round()
-                await self._wake.heard(self._settings.poll_interval)
+            with self._hearing(self.wake):
+                while not stopped():
+                    await self._round()
+                    await self._wake.heard(self._settings.poll_interval)
             await self._drain()
         finally:
             self._wake.unbind()
