@@ -2,7 +2,7 @@
 
 Any process may append to any stream. The events' primary key is the check: whoever comes second reads again
 and decides again, so a decision is always taken on the state that it is written behind (design.md, "The
-ledger").
+ledger"). Decisions are taken in the threads of their callers; what they write goes out in groups (ledger.group).
 """
 
 import random
@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from threading import Lock
 
-from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Engine
 
 from ledger.cache import StateCache
 from ledger.change import (
@@ -25,16 +24,19 @@ from ledger.change import (
     SeizeLicence,
     StoredBatch,
 )
-from ledger.draft import Draft, draft
-from ledger.errors import AppendContention, LedgerUnavailable, OutcomeUnknown
+from ledger.draft import draft
+from ledger.errors import AppendContention
 from ledger.events import Event
-from ledger.faults import Conflict, ConnectionLost, meaning, unavailable
+from ledger.faults import Conflict
 from ledger.fold import fold, initial
+from ledger.group.side import extend_lease
+from ledger.group.transaction import GroupTransaction
+from ledger.group.writer import GroupWriter
 from ledger.payload import fresh_salt
 from ledger.read import read_batch, read_events
+from ledger.session import single
 from ledger.sharding import StreamName
 from ledger.state import StreamState
-from ledger.write import driver_connection, extend_lease, was_written, write
 
 __all__ = [
     "Appended",
@@ -49,9 +51,6 @@ __all__ = [
 
 TRIES = 50
 """How often a change is decided before AppendContention."""
-
-_LOOK_UPS = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-"""Pauses in seconds before each try to find out what became of a COMMIT."""
 
 _LONGEST_PAUSE = 0.05
 _TURN = 0.05
@@ -73,14 +72,21 @@ class Ledger:
         sleep: Callable[[float], None] = time.sleep,
         jitter: Callable[[], float] = random.random,
         cached_streams: int = 1024,
+        notify: bool = True,
+        places: int = 1,
     ) -> None:
-        """See the class; ``cached_streams``: folded states to keep in memory."""
+        """See the class; ``cached_streams``: folded states to keep in memory.
+
+        ``notify``: releases are announced on the channel ``commitgate``. ``places``: group commits that may be
+        under way at the same time.
+        """
         self._engine = engine
         self._clock = clock
         self._salt = salt
         self._sleep = sleep
         self._jitter = jitter
         self._cache = StateCache(cached_streams)
+        self._writer = GroupWriter(GroupTransaction(engine, sleep, notify=notify), places=places)
         self._turns = [Lock() for _ in range(64)]
 
     def read(self, tenant: str, commit_key: str) -> StreamState:
@@ -90,12 +96,12 @@ class Ledger:
     def events(self, tenant: str, commit_key: str, after: int, limit: int) -> list[Event]:
         """Up to ``limit`` events with a seq above ``after``, in order. Raises LedgerUnavailable."""
         stream = StreamName.of(tenant, commit_key)
-        with self._single() as connection:
+        with single(self._engine) as connection:
             return read_events(connection, stream, after=after, limit=limit)
 
     def batch(self, tenant: str, commit_key: str, batch_id: str) -> StoredBatch | None:
         """A batch that was answered before. Raises LedgerUnavailable."""
-        with self._single() as connection:
+        with single(self._engine) as connection:
             return read_batch(connection, StreamName.of(tenant, commit_key), batch_id)
 
     def renew(
@@ -103,8 +109,12 @@ class Ledger:
     ) -> bool:
         """Let a lease end in ``lease_seconds``; False if it is closed or seized. Raises LedgerUnavailable."""
         stream = StreamName.of(tenant, commit_key)
-        with self._single() as connection:
+        with single(self._engine) as connection:
             return extend_lease(connection, stream, intent_id, attempt, epoch, lease_seconds)
+
+    def forget(self) -> None:
+        """Drop every remembered state: the database is not the one that they were read from."""
+        self._cache.clear()
 
     def append(self, tenant: str, commit_key: str, decide: Callable[[StreamState], Change]) -> Appended:
         """Write what ``decide`` makes of the stream's state; all of it or nothing.
@@ -148,7 +158,7 @@ class Ledger:
             return Appended(state, ()) if self._read(stream).seq == state.seq else None
         ready = draft(stream, state, change, at=self._clock(), salt=self._salt)
         try:
-            self._commit(ready)
+            self._writer.write(ready)
         except Conflict:
             return None
         self._cache.put(stream, ready.after)
@@ -156,79 +166,13 @@ class Ledger:
 
     def _read(self, stream: StreamName) -> StreamState:
         state = self._cache.get(stream) or initial(stream.tenant, stream.commit_key)
-        with self._single() as connection:
+        with single(self._engine) as connection:
             fresh = read_events(connection, stream, after=state.seq)
         for event in fresh:
             state = fold(state, event)
         if fresh:
             self._cache.put(stream, state)
         return state
-
-    def _commit(self, ready: Draft) -> None:
-        try:
-            with self._connection() as connection:
-                write(connection, ready)
-                self._end(connection, ready)
-        except ConnectionLost as error:
-            raise LedgerUnavailable(str(error)) from error
-
-    def _end(self, connection: Connection, ready: Draft) -> None:
-        driver = driver_connection(connection)
-        try:
-            connection.commit()
-        except DBAPIError as error:
-            if not driver.closed:
-                raise
-            if not self._settle(ready, error):
-                raise Conflict("the connection was lost at COMMIT, and nothing was written") from error
-
-    def _settle(self, ready: Draft, cause: DBAPIError) -> bool:
-        """Whether a COMMIT whose answer was lost took place."""
-        if not ready.records:
-            raise OutcomeUnknown(
-                "the connection was lost at COMMIT, and no event says whether it happened"
-            ) from cause
-        for pause in _LOOK_UPS:
-            self._sleep(pause)
-            try:
-                with self._connection() as connection:
-                    return was_written(connection, ready.stream, ready.records[0])
-            except (ConnectionLost, Conflict):
-                continue
-        raise OutcomeUnknown(
-            "the connection was lost at COMMIT, and the database does not answer since"
-        ) from cause
-
-    @contextmanager
-    def _connection(self) -> Iterator[Connection]:
-        """A connection for one transaction; what the database raises comes out with its meaning."""
-        driver = None
-        try:
-            with self._engine.connect() as connection:
-                driver = driver_connection(connection)
-                try:
-                    yield connection
-                except BaseException:
-                    if driver.closed and not connection.invalidated:
-                        connection.invalidate()
-                    raise
-        except Exception as error:
-            found = meaning(error, closed=driver is not None and driver.closed)
-            if found is error:
-                raise
-            raise found from error
-
-    @contextmanager
-    def _single(self) -> Iterator[Connection]:
-        """A connection on which each statement is a transaction of its own."""
-        try:
-            with self._engine.connect() as connection:
-                yield connection.execution_options(isolation_level="AUTOCOMMIT")
-        except DBAPIError as error:
-            found = unavailable(error)
-            if found is error:
-                raise
-            raise found from error
 
     @contextmanager
     def _turn(self, stream: StreamName) -> Iterator[None]:

@@ -38,3 +38,8 @@ class StateCache:
         """Forget the stream."""
         with self._lock:
             self._states.pop(stream, None)
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        with self._lock:
+            self._states.clear()

@@ -4,21 +4,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from ledger.change import Change, Licence, SideRow
+from ledger.change import BatchReplay, Change, Licence, SideRow
 from ledger.events import Event, EventType, NewEvent
 from ledger.fold import fold
-from ledger.payload import canonical_text, parsed, payload_digest
+from ledger.payload import as_stored, payload_digest
 from ledger.projection import ProjectionRows, rows
 from ledger.sharding import StreamName
 from ledger.state import StreamState
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Record:
-    """An event with what is stored of it beside its columns."""
+    """An event with what is stored of it beside its columns: ``text`` is its payload as UTF-8 bytes."""
 
     event: Event
-    text: str
+    text: bytes
     salt: bytes
     digest: bytes
 
@@ -37,7 +37,7 @@ class Draft:
     @property
     def events(self) -> tuple[Event, ...]:
         """Its events, in order."""
-        return tuple(record.event for record in self.records)
+        return tuple([record.event for record in self.records])
 
 
 def draft(
@@ -50,31 +50,37 @@ def draft(
     """
     if not change.events and before.seq == 0:
         raise ValueError("a stream begins with an event")
-    records = tuple(
-        _record(new, seq=before.seq + place, at=at, salt=salt()) for place, new in enumerate(change.events, 1)
-    )
+    records = tuple([_record(new, seq, at, salt()) for seq, new in enumerate(change.events, before.seq + 1)])
     after = before
     for record in records:
         after = fold(after, record.event)
-    side = tuple(_with_seq(row, records) if isinstance(row, Licence) else row for row in change.side)
+    side = tuple([_completed(row, records, after) for row in change.side])
     return Draft(stream, before, after, records, rows(before, after), side)
 
 
-def _record(new: NewEvent, *, seq: int, at: datetime, salt: bytes) -> Record:
-    text = canonical_text(new.payload)
+def _record(new: NewEvent, seq: int, at: datetime, salt: bytes) -> Record:
+    # What is folded here is the payload as everybody else will read it.
+    text, payload = as_stored(new.payload)
     event = Event(
-        seq=seq,
-        at=at,
-        type=new.type,
-        # Read back, so that what is folded here is what everybody else will fold.
-        payload=parsed(text),
-        branch=new.branch,
-        intent_id=new.intent_id,
-        attempt=new.attempt,
-        head_after=new.head_after,
-        cut_at=new.cut_at,
+        seq,
+        at,
+        new.type,
+        payload,
+        new.branch,
+        new.intent_id,
+        new.attempt,
+        new.head_after,
+        new.cut_at,
     )
     return Record(event, text, salt, payload_digest(salt, text))
+
+
+def _completed(row: SideRow, records: tuple[Record, ...], after: StreamState) -> SideRow:
+    if isinstance(row, Licence):
+        return _with_seq(row, records)
+    if isinstance(row, BatchReplay) and not isinstance(row.response, str):
+        return replace(row, response=row.response(after))
+    return row
 
 
 def _with_seq(licence: Licence, records: tuple[Record, ...]) -> Licence:

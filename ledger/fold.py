@@ -32,7 +32,7 @@ def fold(state: StreamState, event: Event) -> StreamState:
         raise BrokenHistory(state.commit_key, expected=state.seq + 1, found=event.seq)
     handler = _HANDLERS.get(event.type)
     after = handler(state, event, cast("Mapping[str, Any]", event.payload)) if handler else state
-    return replace(after, seq=event.seq)
+    return after if after.seq == event.seq else replace(after, seq=event.seq)
 
 
 def spelled(token: Mapping[str, Any]) -> lane.SpelledToken:
@@ -73,10 +73,16 @@ def _drafts_voided(state: StreamState, event: Event, _body: Mapping[str, Any]) -
     return _with_branch(state, lane.void_drafts(state.branches[str(event.branch)]))
 
 
+def _moved(state: StreamState, event: Event, branch: Branch) -> StreamState:
+    # Token events are most of what is folded: one new value each.
+    branches = MappingProxyType({**state.branches, branch.name: branch})
+    return replace(state, branches=branches, last_writer_at=event.at, seq=event.seq)
+
+
 def _drafted(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
     branch = state.branches[str(event.branch)]
-    after = lane.draft(branch, [spelled(t) for t in body["tokens"]], seq=event.seq)
-    return replace(_with_branch(state, after), last_writer_at=event.at)
+    tokens = lane.placed(body["tokens"], round_=branch.round, seq=event.seq)
+    return _moved(state, event, lane.draft(branch, tokens))
 
 
 def _ruled(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
@@ -88,13 +94,13 @@ def _ruled(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamS
         token=None if own is None else spelled(own),
         seq=event.seq,
     )
-    return replace(_with_branch(state, after), last_writer_at=event.at)
+    return _moved(state, event, after)
 
 
 def _accepted(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
     branch = state.branches[str(event.branch)]
-    after = lane.accept(branch, [spelled(t) for t in body["tokens"]], seq=event.seq)
-    return replace(_with_branch(state, after), last_writer_at=event.at)
+    tokens = lane.placed(body["tokens"], round_=branch.round, seq=event.seq)
+    return _moved(state, event, lane.accept(branch, tokens))
 
 
 def _finished(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:

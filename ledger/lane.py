@@ -3,8 +3,9 @@
 Pure: each function takes a branch and gives the branch after. Whether an event is allowed is for the caller to have checked.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ledger.state import Branch, Token
 
@@ -24,16 +25,19 @@ class SpelledToken:
         return self.text == token.text
 
 
-def draft(branch: Branch, tokens: Sequence[SpelledToken], *, seq: int) -> Branch:
-    """Append drafts behind the drafted end."""
-    placed = tuple(_placed(tokens, round_=branch.round, seq=seq))
-    return replace(branch, pending=branch.pending + placed)
+def placed(tokens: Iterable[Mapping[str, Any]], *, round_: int, seq: int) -> tuple[Token, ...]:
+    """Tokens as the payload of an event spells them (``text``, ``id``, ``drafter``), with their round and seq."""
+    return tuple([Token(t["text"], t.get("id"), round_, seq, t.get("drafter")) for t in tokens])
 
 
-def accept(branch: Branch, tokens: Sequence[SpelledToken], *, seq: int) -> Branch:
-    """Append tokens that were never drafted; they take the branch's round."""
-    placed = tuple(_placed(tokens, round_=branch.round, seq=seq))
-    return replace(branch, accepted=branch.accepted + placed)
+def draft(branch: Branch, tokens: tuple[Token, ...]) -> Branch:
+    """Append drafts behind the drafted end. ``tokens``: of the branch's round."""
+    return Branch(branch.name, branch.round, branch.accepted, branch.pending + tokens)
+
+
+def accept(branch: Branch, tokens: tuple[Token, ...]) -> Branch:
+    """Append tokens that were never drafted. ``tokens``: of the branch's round."""
+    return Branch(branch.name, branch.round, branch.accepted + tokens, branch.pending)
 
 
 def rule(branch: Branch, *, judged: int, accepted: int, token: SpelledToken | None, seq: int) -> Branch:
@@ -46,15 +50,14 @@ def rule(branch: Branch, *, judged: int, accepted: int, token: SpelledToken | No
     rest = branch.pending[accepted:]
     if accepted == judged:
         if token is None:
-            return replace(branch, accepted=kept, pending=rest)
+            return Branch(branch.name, branch.round, kept, rest)
         if not rest:
-            own = tuple(_placed((token,), round_=branch.round, seq=seq))
-            return replace(branch, accepted=kept + own, pending=())
+            return Branch(branch.name, branch.round, (*kept, _own(token, branch.round, seq)))
         if token.equals(rest[0]):
-            return replace(branch, accepted=(*kept, rest[0]), pending=rest[1:])
+            return Branch(branch.name, branch.round, (*kept, rest[0]), rest[1:])
     next_round = branch.round + 1
-    own = () if token is None else tuple(_placed((token,), round_=next_round, seq=seq))
-    return replace(branch, accepted=kept + own, pending=(), round=next_round)
+    own = () if token is None else (_own(token, next_round, seq),)
+    return Branch(branch.name, next_round, kept + own)
 
 
 def void_drafts(branch: Branch) -> Branch:
@@ -62,5 +65,5 @@ def void_drafts(branch: Branch) -> Branch:
     return replace(branch, pending=(), round=branch.round + 1) if branch.pending else branch
 
 
-def _placed(tokens: Iterable[SpelledToken], *, round_: int, seq: int) -> Iterable[Token]:
-    return (Token(t.text, t.id, round_, seq, t.drafter) for t in tokens)
+def _own(token: SpelledToken, round_: int, seq: int) -> Token:
+    return Token(token.text, token.id, round_, seq, token.drafter)

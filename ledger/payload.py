@@ -4,7 +4,7 @@ import hashlib
 import secrets
 from typing import cast
 
-from effects.canonical import canonical, from_canonical
+from effects.canonical import canonical, canonical_of_plain, from_canonical
 from effects.strict_json import JSONRefused
 from ledger.errors import UnwritableValue
 from ledger.events import Payload
@@ -14,13 +14,22 @@ SALT_BYTES = 16
 
 def canonical_text(payload: Payload) -> str:
     """The payload as RFC 8785 text. Raises UnwritableValue where it is no JSON object."""
+    return as_stored(payload)[0].decode()
+
+
+def as_stored(payload: Payload) -> tuple[bytes, Payload]:
+    """The payload as RFC 8785 text, and as it will be read back. Raises UnwritableValue where it is no JSON object."""
+    plain = canonical_of_plain(payload)
+    if plain is not None:
+        return plain, payload
     try:
-        return canonical(dict(payload)).decode()
+        text = canonical(dict(payload))
     except JSONRefused as error:
         raise UnwritableValue(f"a payload cannot be written: {error}") from error
+    return text, parsed(text)
 
 
-def parsed(text: str) -> Payload:
+def parsed(text: str | bytes) -> Payload:
     """The payload that ``canonical_text`` wrote."""
     return cast(Payload, from_canonical(text))
 
@@ -30,6 +39,6 @@ def fresh_salt() -> bytes:
     return secrets.token_bytes(SALT_BYTES)
 
 
-def payload_digest(salt: bytes, text: str) -> bytes:
+def payload_digest(salt: bytes, text: str | bytes) -> bytes:
     """SHA-256 of the salt followed by the payload's UTF-8 bytes."""
-    return hashlib.sha256(salt + text.encode()).digest()
+    return hashlib.sha256(salt + (text.encode() if isinstance(text, str) else text)).digest()

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
+from typing import NamedTuple
 
 from effects.classes import EffectClass
 from effects.footprint import Footprint
 from effects.intent import BlockState, IntentState, Release, ResultStatus, is_terminal
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """One token of a branch: ``round`` and ``seq`` are those of the event that brought it (design.md, "call block")."""
 
     text: str

@@ -4,9 +4,10 @@ import hashlib
 import math
 
 import pytest
+import rfc8785
 from hypothesis import given, settings
 
-from effects.canonical import canonical, digest, from_canonical
+from effects.canonical import canonical, canonical_of_plain, digest, from_canonical
 from effects.strict_json import JSONRefused, JSONValue, parse
 from tests.effects.test_strict_json import values
 
@@ -77,3 +78,23 @@ def test_large_doubles_are_read_back_as_doubles() -> None:
     assert canonical(from_canonical(spelled)) == spelled
     with pytest.raises(JSONRefused, match="json_integer_range"):
         parse(spelled.decode())
+
+
+@given(values)
+@settings(max_examples=1000)
+def test_the_quick_way_writes_what_rfc_8785_says_or_declines(value: JSONValue) -> None:
+    quick = canonical_of_plain(value)
+    assert quick is None or quick == rfc8785.dumps(value)
+    assert quick is None or from_canonical(quick) == value
+
+
+@pytest.mark.parametrize(
+    "value", [1.0, [math.nan], {"a": {"b": 1e16}}, {"😀": 1}, (1,), 2**53, "\ud800", b"b"]
+)
+def test_the_quick_way_declines_what_it_would_write_otherwise(value: object) -> None:
+    assert canonical_of_plain(value) is None
+
+
+def test_every_control_character_is_escaped_alike_both_ways() -> None:
+    text = "".join(map(chr, range(0x2100)))
+    assert canonical_of_plain({text: [text]}) == rfc8785.dumps({text: [text]})

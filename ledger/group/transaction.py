@@ -1,0 +1,227 @@
+"""One group commit: what many streams want to append, written in one transaction.
+
+A stream that moved on meanwhile fails alone. What only the database can refuse (a licence, a lost lease, a value that it
+cannot hold) rolls the transaction back; the one at fault is set aside and the others are written again.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
+
+from ledger.change import BatchReplay
+from ledger.draft import Draft
+from ledger.errors import BatchIdTaken, LeaseLost, LedgerUnavailable, LicenceRefused, OutcomeUnknown
+from ledger.faults import Conflict, ConnectionLost, meaning
+from ledger.group.copying import copy_text
+from ledger.group.lookup import was_written
+from ledger.group.side import write_side
+from ledger.group.statements import (
+    ANNOUNCE,
+    BEGIN_STREAMS,
+    COPY_EVENTS,
+    KEEP_BATCHES,
+    MOVE_STREAMS,
+    PUT_BRANCHES,
+    PUT_INTENTS,
+    rows_json,
+)
+from ledger.session import driver_connection, transaction
+from ledger.sharding import StreamName
+
+LOOK_UPS = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+"""Pauses in seconds before each try to find out what became of a COMMIT."""
+
+Verdict = BaseException | None
+"""What became of one draft: None when it is durable."""
+
+
+class _Fault(Exception):
+    """One draft is refused, and the transaction with it."""
+
+    def __init__(self, place: int, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.place = place
+        self.error = error
+
+
+class GroupTransaction:
+    """Writes groups of drafts of different streams. Safe for many threads; ``sleep`` spaces out look-ups.
+
+    ``notify``: announce released calls on the channel ``commitgate``, once a group.
+    """
+
+    def __init__(self, engine: Engine, sleep: Callable[[float], None], *, notify: bool) -> None:
+        self._engine = engine
+        self._sleep = sleep
+        self._notify = notify
+
+    def write(self, drafts: Sequence[Draft]) -> list[Verdict]:
+        """Write them; what became of each, in their order. Never raises what concerns one of them alone."""
+        verdicts: list[Verdict] = [None] * len(drafts)
+        left = list(range(len(drafts)))
+        while left:
+            try:
+                for place, verdict in zip(left, self._once([drafts[p] for p in left]), strict=True):
+                    verdicts[place] = verdict
+                break
+            except _Fault as fault:
+                verdicts[left.pop(fault.place)] = fault.error
+            except (LedgerUnavailable, OutcomeUnknown) as error:
+                for place in left:
+                    # Each caller raises its own: a shared one would collect the traces of all.
+                    verdicts[place] = type(error)(str(error))
+                break
+            except Exception as error:  # noqa: BLE001 - whose fault it is shows when each is alone
+                if len(left) == 1:
+                    verdicts[left[0]] = error
+                    break
+                for place in left:
+                    verdicts[place] = self.write([drafts[place]])[0]
+                break
+        return verdicts
+
+    def _once(self, drafts: Sequence[Draft]) -> list[Verdict]:
+        try:
+            with transaction(self._engine) as connection:
+                # For settings that a pooler wants inside of each transaction.
+                connection.begin()
+                driver = driver_connection(connection)
+                moved = _move(driver, drafts)
+                verdicts: list[Verdict] = [None if d.stream in moved else _behind(d) for d in drafts]
+                writing = [place for place, verdict in enumerate(verdicts) if verdict is None]
+                if writing:
+                    self._fill(connection, driver, drafts, writing)
+                    self._commit(connection, [drafts[place] for place in writing])
+                return verdicts
+        except ConnectionLost as error:
+            raise LedgerUnavailable(str(error)) from error
+
+    def _fill(
+        self,
+        connection: Connection,
+        driver: "psycopg.Connection[Any]",
+        drafts: Sequence[Draft],
+        writing: list[int],
+    ) -> None:
+        chosen = [drafts[place] for place in writing]
+        _keep_batches(driver, drafts, writing)
+        if text := copy_text(chosen):
+            with driver.cursor() as cursor, cursor.copy(COPY_EVENTS) as copy:
+                copy.write(text)
+        with driver.pipeline():
+            _put(driver, PUT_BRANCHES, [(d.stream, d.rows.branches) for d in chosen])
+            _put(driver, PUT_INTENTS, [(d.stream, d.rows.intents) for d in chosen])
+            if self._notify and any(_releases(d) for d in chosen):
+                driver.execute(ANNOUNCE)
+        for place in writing:
+            draft = drafts[place]
+            for row in draft.side:
+                if not isinstance(row, BatchReplay):
+                    with _blamed(place):
+                        write_side(connection, draft.stream, row)
+
+    def _commit(self, connection: Connection, drafts: Sequence[Draft]) -> None:
+        driver = driver_connection(connection)
+        try:
+            connection.commit()
+        except DBAPIError as error:
+            if not driver.closed:
+                raise
+            if not self._settle(drafts, error):
+                raise Conflict("the connection was lost at COMMIT, and nothing was written") from error
+
+    def _settle(self, drafts: Sequence[Draft], cause: DBAPIError) -> bool:
+        """Whether a COMMIT whose answer was lost took place: one row tells for all of its transaction."""
+        told = next((draft for draft in drafts if draft.records), None)
+        if told is None:
+            raise OutcomeUnknown(
+                "the connection was lost at COMMIT, and no event says whether it happened"
+            ) from cause
+        for pause in LOOK_UPS:
+            self._sleep(pause)
+            try:
+                with transaction(self._engine) as connection:
+                    return was_written(connection, told.stream, told.records[0])
+            except (ConnectionLost, Conflict):
+                continue
+        raise OutcomeUnknown(
+            "the connection was lost at COMMIT, and the database does not answer since"
+        ) from cause
+
+
+def _move(driver: "psycopg.Connection[Any]", drafts: Sequence[Draft]) -> Collection[StreamName]:
+    """Move the rows of the streams; those that stood where their decision was taken.
+
+    They come first: whoever comes second waits here and finds the row moved, which is no error in the server's log. The
+    events' primary key is the check all the same.
+    """
+    going = [_stream_row(d) | {"before": d.before.seq} for d in drafts if d.before.seq]
+    beginning = [_stream_row(d) for d in drafts if not d.before.seq]
+    with driver.pipeline():
+        cursors = [
+            driver.execute(statement, (rows_json(rows),))
+            for statement, rows in ((MOVE_STREAMS, going), (BEGIN_STREAMS, beginning))
+            if rows
+        ]
+    return {StreamName(*row) for cursor in cursors for row in cursor}
+
+
+def _behind(draft: Draft) -> Conflict:
+    return Conflict(f"stream {draft.stream.commit_key!r} is no longer at {draft.before.seq}")
+
+
+def _stream_row(draft: Draft) -> dict[str, object]:
+    return {**draft.rows.stream, **draft.stream.columns(), "unsealed": True}
+
+
+def _keep_batches(driver: "psycopg.Connection[Any]", drafts: Sequence[Draft], writing: list[int]) -> None:
+    kept = {
+        (*drafts[place].stream.columns().values(), row.batch_id): (place, row)
+        for place in writing
+        for row in drafts[place].side
+        if isinstance(row, BatchReplay)
+    }
+    if not kept:
+        return
+    told = [
+        {
+            **drafts[place].stream.columns(),
+            "batch_id": row.batch_id,
+            "body_digest": row.body_digest.hex(),
+            "response": row.response,
+        }
+        for place, row in kept.values()
+    ]
+    for name in {tuple(found) for found in driver.execute(KEEP_BATCHES, (rows_json(told),))}:
+        del kept[name]
+    for place, _row in kept.values():
+        raise _Fault(place, BatchIdTaken("a batch of this name is recorded already"))
+
+
+def _put(
+    driver: "psycopg.Connection[Any]",
+    statement: str,
+    changed: Sequence[tuple[StreamName, Sequence[dict[str, object]]]],
+) -> None:
+    rows = [{**row, **stream.columns()} for stream, found in changed for row in found]
+    if rows:
+        driver.execute(statement, (rows_json(rows),))
+
+
+def _releases(draft: Draft) -> bool:
+    return any(row["state"] == "released" for row in draft.rows.intents)
+
+
+@contextmanager
+def _blamed(place: int) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        found = meaning(error)
+        if isinstance(found, LeaseLost | LicenceRefused):
+            raise _Fault(place, found) from error
+        raise
