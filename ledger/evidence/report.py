@@ -1,0 +1,91 @@
+"""What the offline verifier found: the codes of what can be wrong, and the report."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Wrong(StrEnum):
+    """What is wrong with an export; the values are stable and part of the interface."""
+
+    HEADER = "header_malformed"
+    """The first line is no header that this version reads."""
+    LINE = "line_malformed"
+    """A line has no form of an export's line, or one of its fields is not spelled as it is written."""
+    INDEX = "index_wrong"
+    """An event does not have the next index: a line is missing, moved, or there twice."""
+    BEYOND_END = "beyond_end"
+    """A line follows that the checkpoint in the header does not cover."""
+    LEAF_HASH = "leaf_hash_wrong"
+    """The leaf hash is not SHA-256(0x00 || envelope)."""
+    ENVELOPE = "envelope_malformed"
+    """The envelope is not the JSON of an envelope."""
+    PAYLOAD_DIGEST = "payload_digest_wrong"
+    """The digest in the envelope is not SHA-256(salt || payload)."""
+    SEQ = "seq_wrong"
+    """An event does not have the next seq of its stream."""
+    TENANT = "tenant_wrong"
+    """An event of another tenant is shown in a tenant's export."""
+    CONTENT = "content_missing"
+    """An export of everyone's events has a line with nothing but a hash."""
+    SIGNATURE = "signature_wrong"
+    """A checkpoint is not signed by the key, or is no signed note."""
+    CHECKPOINT = "checkpoint_malformed"
+    """A signed note is no checkpoint."""
+    ORIGIN = "origin_wrong"
+    """A checkpoint was signed for another log than the header's."""
+    MISPLACED = "checkpoint_misplaced"
+    """A checkpoint does not cover exactly the events before it."""
+    MISSING = "checkpoint_missing"
+    """A checkpoint does not have the next number."""
+    ROOT = "root_wrong"
+    """The tree over the events is not the one that was signed: one of them was forged, together with its hash."""
+    TRUNCATED = "truncated"
+    """The file ends before the checkpoint in its header."""
+    KEPT = "kept_checkpoint_refused"
+    """A checkpoint kept outside cannot be read, is not signed by the key, names another log, or goes back in size."""
+    KEPT_ROOT = "kept_root_wrong"
+    """A checkpoint kept outside was signed for another history."""
+    KEPT_BEYOND = "kept_beyond_end"
+    """A checkpoint kept outside covers events that the file does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The first thing that is wrong. The first bad event has an index in [``index``, ``until``).
+
+    Where ``until`` is ``index`` + 1 the index is exact; where they are equal no event is bad, but a line between events
+    is; a larger ``until`` means that a checkpoint shows something among these events to be forged, and nothing shows
+    which. ``line``: where in the file it was noticed, from 1; 0 for a checkpoint kept outside.
+    """
+
+    code: Wrong
+    index: int
+    until: int
+    line: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an export is worth. ``ok``: every event in it is what the log holds, and none before the end is missing.
+
+    ``events``: lines of events read before the fault. ``vouched``: of these, how many a good checkpoint covers; what
+    lies beyond is not proved by this file. ``redacted``: events without payload and salt, whose proof stays valid;
+    ``hashes_only``: events of other tenants. ``root``: of the tree over ``events``, 32 bytes.
+    """
+
+    origin: str | None
+    tenant: str | None
+    events: int
+    vouched: int
+    redacted: int
+    hashes_only: int
+    streams: int
+    checkpoints: int
+    root: bytes
+    fault: Fault | None
+
+    @property
+    def ok(self) -> bool:
+        """Nothing is wrong."""
+        return self.fault is None

@@ -1,0 +1,267 @@
+"""The offline verifier: an exported file and a public key, nothing else; one pass, constant memory.
+
+Stored bytes are hashed as they stand: nothing is made canonical again. What each event shows by itself (index, leaf
+hash, payload digest, seq) names the exact first bad index. Somebody who recomputes all of that cannot sign: the first
+checkpoint behind the forgery has another root, and names the range. Checkpoints that were kept outside of the database
+bind also somebody who holds the signing key.
+"""
+
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+
+from effects.canonical import canonical
+from ledger.errors import CheckpointRefused, ExportRefused, NoteRefused
+from ledger.evidence.checkpoint import Checkpoint
+from ledger.evidence.envelope import identity
+from ledger.evidence.exportfile import CheckpointLine, EventLine, HashLine, Header, parse_header, parse_line
+from ledger.evidence.note import VerifierKey
+from ledger.evidence.report import Fault, Report, Wrong
+from ledger.evidence.seqs import Seqs, Stream
+from ledger.evidence.tree import HASH_BYTES, CompactRange
+
+
+def verify(lines: Iterable[bytes], key: VerifierKey, *, kept: Iterable[str] = ()) -> Report:
+    """Check an export down to the first thing that is wrong.
+
+    ``lines``: the file's, each with its newline, as a file opened for reading bytes gives them. ``kept``: notes of
+    checkpoints kept outside of the database, as they were made, sizes never going back; each is compared with the tree
+    at its size. Raises nothing for bad input: the report says what is wrong.
+    """
+    with Seqs() as seqs:
+        run = Verification(key, seqs, kept)
+        try:
+            run.all(iter(lines))
+        except Found as found:
+            return run.report(found)
+        return run.report(None)
+
+
+class Found(Exception):
+    """Something is wrong; ends the run. ``index`` and ``until`` as in ``Fault``."""
+
+    def __init__(self, code: Wrong, index: int, until: int, message: str, *, line: bool = True) -> None:
+        super().__init__(message)
+        self.code = code
+        self.index = index
+        self.until = until
+        self.line = line
+
+
+class Verification:
+    """One run. Each ``check_…`` raises ``Found`` for one kind of wrong."""
+
+    def __init__(self, key: VerifierKey, seqs: Seqs, kept: Iterable[str]) -> None:
+        self._key = key
+        self._seqs = seqs
+        self._kept = iter(kept)
+        self._due: Checkpoint | None = None
+        self._header: Header | None = None
+        self._shown: bytes | None = None
+        self._end = Checkpoint("", 0, b"")
+        self._tree = CompactRange()
+        self._line = 0
+        self._vouched = 0
+        self._redacted = self._hashes_only = self._streams = self._checkpoints = 0
+
+    def all(self, lines: Iterator[bytes]) -> None:
+        """Read the file to its end. Raises Found."""
+        self._begin(next(lines, b""))
+        for line in lines:
+            self._line += 1
+            try:
+                parsed = parse_line(line)
+            except ExportRefused as error:
+                raise self._here(Wrong.LINE, str(error)) from error
+            if isinstance(parsed, EventLine):
+                self._append(self._event(parsed))
+            elif isinstance(parsed, HashLine):
+                self._append(self._hash(parsed))
+            else:
+                self._checkpoint(parsed)
+        self.check_end()
+
+    def report(self, found: Found | None) -> Report:
+        """What this run has seen."""
+        fault = None
+        if found is not None:
+            line = self._line if found.line else 0
+            fault = Fault(found.code, found.index, found.until, line, str(found))
+        return Report(
+            origin=self._end.origin or None,
+            tenant=self._header.tenant if self._header else None,
+            events=self._tree.size,
+            vouched=self._vouched,
+            redacted=self._redacted,
+            hashes_only=self._hashes_only,
+            streams=self._streams,
+            checkpoints=self._checkpoints,
+            root=self._tree.root(),
+            fault=fault,
+        )
+
+    def _begin(self, line: bytes) -> None:
+        self._line = 1
+        try:
+            self._header = parse_header(line)
+        except ExportRefused as error:
+            raise Found(Wrong.HEADER, 0, 0, str(error)) from error
+        if self._header.tenant is not None:
+            self._shown = canonical(self._header.tenant)
+        self._end = self.opened(self._header.note, "the checkpoint in the header")
+        self._next_kept()
+        self._compare_kept()
+
+    def _event(self, line: EventLine) -> bytes:
+        self.check_index(line.log_index)
+        leaf = sha256(b"\0" + line.envelope).digest()
+        self.check_leaf_hash(leaf, line.leaf_hash)
+        event = identity(line.envelope)
+        if event is None:
+            raise self._here(Wrong.ENVELOPE, "the envelope does not have the form of one")
+        self.check_payload(line, event.payload_digest)
+        self.check_tenant(event.tenant)
+        self.check_seq((event.tenant, event.commit_key), int(event.seq))
+        return leaf
+
+    def _hash(self, line: HashLine) -> bytes:
+        self.check_index(line.log_index)
+        leaf = self._unhex(line.leaf_hash)
+        if len(leaf) != HASH_BYTES:
+            raise self._here(Wrong.LINE, f"a leaf hash has {HASH_BYTES} bytes")
+        self.check_may_hide()
+        self._hashes_only += 1
+        return leaf
+
+    def _append(self, leaf: bytes) -> None:
+        self._tree.append(leaf)
+        if self._due is not None:
+            self._compare_kept()
+
+    def _checkpoint(self, line: CheckpointLine) -> None:
+        checkpoint = self.opened(line.note, "the checkpoint")
+        self.check_place(checkpoint)
+        self.check_number(line)
+        self.check_root(checkpoint)
+        if checkpoint.size == self._end.size:
+            self.check_root(self._end)
+        self._checkpoints += 1
+        self._vouched = checkpoint.size
+
+    def check_index(self, index: bytes) -> None:
+        """The event has the next index, and the header's checkpoint covers it."""
+        size = self._tree.size
+        if index != b"%d" % size:
+            raise self._here(Wrong.INDEX, f"event {size} has to come here")
+        if size == self._end.size:
+            raise self._here(Wrong.BEYOND_END, f"the checkpoint in the header covers {size} events")
+
+    def check_leaf_hash(self, computed: bytes, written: bytes) -> None:
+        """The leaf hash is that of the envelope."""
+        if computed.hex().encode() != written:
+            raise self._here(Wrong.LEAF_HASH, "the leaf hash is not that of the envelope")
+
+    def check_payload(self, line: EventLine, digest: bytes) -> None:
+        """The digest in the envelope is that of salt and payload; a redacted event has neither."""
+        if not line.payload and not line.salt:
+            self._redacted += 1
+        elif sha256(self._unhex(line.salt) + line.payload).hexdigest().encode() != digest:
+            raise self._here(
+                Wrong.PAYLOAD_DIGEST, "the digest in the envelope is not that of salt and payload"
+            )
+
+    def check_tenant(self, tenant: bytes) -> None:
+        """A tenant's export shows no event of another."""
+        if self._shown is not None and tenant != self._shown:
+            raise self._here(Wrong.TENANT, f"the event belongs to tenant {tenant.decode(errors='replace')}")
+
+    def check_seq(self, stream: Stream, seq: int) -> None:
+        """The event has the next seq of its stream."""
+        last = self._seqs.last(stream)
+        if seq != last + 1:
+            name = stream[1].decode(errors="replace")
+            raise self._here(Wrong.SEQ, f"stream {name}: seq {last + 1} has to come next, found {seq}")
+        self._streams += not last
+        self._seqs.set(stream, seq)
+
+    def check_may_hide(self) -> None:
+        """Only a tenant's export may leave out what an event is."""
+        if self._shown is None:
+            raise self._here(Wrong.CONTENT, "an export of everyone's events shows each of them")
+
+    def opened(self, note: str, what: str) -> Checkpoint:
+        """The checkpoint in ``note``: signed by the key, for the log of the header."""
+        try:
+            checkpoint = Checkpoint.parse(self._key.open(note))
+        except NoteRefused as error:
+            raise self._unproved(Wrong.SIGNATURE, f"{what}: {error}") from error
+        except CheckpointRefused as error:
+            raise self._unproved(Wrong.CHECKPOINT, f"{what}: {error}") from error
+        if self._end.origin not in ("", checkpoint.origin):
+            raise self._unproved(Wrong.ORIGIN, f"{what} is one of {checkpoint.origin}")
+        return checkpoint
+
+    def check_place(self, checkpoint: Checkpoint) -> None:
+        """The checkpoint covers exactly the events before it, and none before it did."""
+        size = self._tree.size
+        if checkpoint.size != size:
+            message = f"a checkpoint of {checkpoint.size} events stands after {size}"
+            raise Found(Wrong.MISPLACED, size, max(size, checkpoint.size), message)
+        if self._checkpoints and self._vouched == size:
+            raise Found(Wrong.MISPLACED, size, size, "there are two checkpoints of one size")
+
+    def check_number(self, line: CheckpointLine) -> None:
+        """No checkpoint between this and the last was taken out."""
+        if line.number != self._checkpoints + 1:
+            message = f"checkpoint {self._checkpoints + 1} has to come next, found {line.number}"
+            raise self._unproved(Wrong.MISSING, message)
+
+    def check_root(self, checkpoint: Checkpoint) -> None:
+        """What was signed is the tree over the events before it."""
+        if checkpoint.root != self._tree.root():
+            raise self._unproved(Wrong.ROOT, "the tree over the events is not the one that was signed")
+
+    def check_kept(self, checkpoint: Checkpoint) -> None:
+        """What was signed and kept outside is the tree over the events so far; the next one covers no fewer."""
+        if checkpoint.size < self._tree.size:
+            message = f"a checkpoint of {checkpoint.size} events was kept after one of {self._tree.size}"
+            raise Found(Wrong.KEPT, checkpoint.size, self._tree.size, message, line=False)
+        if checkpoint.root != self._tree.root():
+            message = f"the checkpoint of {checkpoint.size} events that was kept has another root"
+            raise Found(Wrong.KEPT_ROOT, self._vouched, self._tree.size, message, line=False)
+
+    def check_end(self) -> None:
+        """The file reaches the checkpoint in its header, and all that was kept outside."""
+        size, end = self._tree.size, self._end.size
+        if size < end or not self._checkpoints or self._vouched < end:
+            raise Found(Wrong.TRUNCATED, size, end, f"the file should end with a checkpoint of {end} events")
+        if self._due is not None:
+            message = f"a checkpoint of {self._due.size} events was kept, the file ends after {size}"
+            raise Found(Wrong.KEPT_BEYOND, size, self._due.size, message, line=False)
+
+    def _compare_kept(self) -> None:
+        while self._due is not None and self._due.size <= self._tree.size:
+            self.check_kept(self._due)
+            self._next_kept()
+
+    def _next_kept(self) -> None:
+        note = next(self._kept, None)
+        try:
+            self._due = None if note is None else self.opened(note, "a checkpoint that was kept")
+        except Found as found:
+            raise Found(Wrong.KEPT, found.index, found.until, str(found), line=False) from found
+
+    def _unhex(self, text: bytes) -> bytes:
+        try:
+            raw = bytes.fromhex(text.decode())
+        except ValueError:
+            raw = b""
+        if raw.hex().encode() != text:
+            raise self._here(Wrong.LINE, "hex is lower case, two digits a byte")
+        return raw
+
+    def _here(self, code: Wrong, message: str) -> Found:
+        return Found(code, self._tree.size, self._tree.size + 1, message)
+
+    def _unproved(self, code: Wrong, message: str) -> Found:
+        """What lies between the last good checkpoint and here is not proved; nothing shows what of it is wrong."""
+        return Found(code, self._vouched, self._tree.size, message)
