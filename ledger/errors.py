@@ -14,6 +14,8 @@ LedgerError                     ledger_error
 ├── LeaseLost                   lease_lost
 ├── ToolLogRefused              tool_log_refused
 ├── BadCursor                   bad_cursor
+├── NotSealed                   not_sealed
+├── LogForked                   log_forked
 ├── EvidenceRefused             evidence_refused
 │   ├── KeyRefused              ledger_key_refused
 │   ├── NoteRefused             note_refused
@@ -150,6 +152,24 @@ class BadCursor(LedgerError):
     """Text that no run of reconciliation gave as its cursor."""
 
     code = "bad_cursor"
+
+
+class NotSealed(LedgerError):
+    """An event has no place in the log, or none that is signed for: there is no such event, or it is too young."""
+
+    code = "not_sealed"
+
+
+class LogForked(LedgerError):
+    """The log is not an extension of what was signed before: it was taken back or rewritten. Nothing is signed."""
+
+    code = "log_forked"
+
+    def __init__(self, origin: str, size: int, where: str) -> None:
+        """``size``: that of the checkpoint that does not fit; ``where`` it stands."""
+        super().__init__(f"the log {origin} does not extend its checkpoint of size {size} in {where}")
+        self.origin = origin
+        self.size = size
 
 
 class EvidenceRefused(LedgerError):

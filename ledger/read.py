@@ -10,7 +10,7 @@ from ledger.payload import parsed
 from ledger.schema import batches, events, of_stream
 from ledger.sharding import StreamName
 
-_COLUMNS = (
+EVENT_COLUMNS = (
     events.c.seq,
     events.c.at,
     events.c.type,
@@ -21,6 +21,7 @@ _COLUMNS = (
     events.c.head_after,
     events.c.cut_at,
 )
+"""What ``event_of`` reads."""
 
 
 def read_events(
@@ -30,8 +31,8 @@ def read_events(
 
     The payload of a redacted event reads as an empty object.
     """
-    query = select(*_COLUMNS).where(of_stream(events, stream), events.c.seq > after).order_by(events.c.seq)
-    return [_event(row) for row in connection.execute(query if limit is None else query.limit(limit))]
+    query = select(*EVENT_COLUMNS).where(of_stream(events, stream), events.c.seq > after).order_by(events.c.seq)
+    return [event_of(row) for row in connection.execute(query if limit is None else query.limit(limit))]
 
 
 def read_batch(connection: Connection, stream: StreamName, batch_id: str) -> StoredBatch | None:
@@ -43,7 +44,8 @@ def read_batch(connection: Connection, stream: StreamName, batch_id: str) -> Sto
     return None if row is None else StoredBatch(bytes(row.body_digest), row.response)
 
 
-def _event(row: Row[*tuple[object, ...]]) -> Event:
+def event_of(row: Row[*tuple[object, ...]]) -> Event:
+    """The event of a row that has at least ``EVENT_COLUMNS``; the payload of a redacted one is an empty object."""
     return Event(
         seq=row.seq,
         at=row.at.astimezone(UTC),

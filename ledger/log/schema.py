@@ -85,7 +85,7 @@ tiles = Table(
     PrimaryKeyConstraint("level", "tile", name="tiles_pkey"),
     CheckConstraint("level between 0 and 7 and tile >= 0", name="tiles_place"),
     CheckConstraint(
-        "octet_length(hashes) between 32 and 8192 and octet_length(hashes) % 32 = 0",
+        "octet_length(hashes) between 32 and 8192 and mod(octet_length(hashes), 32) = 0",
         name="tiles_whole_hashes",
     ),
     comment="The Merkle tree in tiles of height 8 (C2SP tlog-tiles). The last tile of a level grows, and only that.",

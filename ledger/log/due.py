@@ -1,0 +1,101 @@
+"""What a sealing round finds: the events that are committed and not sealed, as runs of one stream each.
+
+One statement, so one snapshot: a stream's row says how far its committed events reach, and they are all visible with
+it. The events never leave the database; what comes back is the hashes of their envelopes.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from ledger.evidence.tree import HASH_BYTES
+from ledger.log.places import driver
+from ledger.sharding import StreamName
+
+BEGINNING = StreamName(-1, "", "")
+"""Before every stream."""
+
+# `before` counts what waits in the streams in front, so that a round is bounded and the last run is cut to fit.
+_DUE = """
+with marked as materialized (
+    select s.shard, s.tenant, s.commit_key, s.seq, coalesce(sealed.last_seq, 0) as sealed
+    from ledger.streams s
+    left join lateral (
+        select p.last_seq from ledger.seals p
+        where p.shard = s.shard and p.tenant = s.tenant and p.commit_key = s.commit_key
+        order by p.first_seq desc limit 1
+    ) sealed on true
+    where s.unsealed and (s.shard, s.tenant, s.commit_key) > (%(shard)s, %(tenant)s, %(commit_key)s)
+    order by s.shard, s.tenant, s.commit_key limit %(streams)s
+), counted as materialized (
+    select m.*, sum(greatest(m.seq - m.sealed, 0))
+        over (order by m.shard, m.tenant, m.commit_key rows between unbounded preceding and current row)
+        - greatest(m.seq - m.sealed, 0) as before
+    from marked m
+)
+select c.shard, c.tenant, c.commit_key, c.sealed, c.seq, run.last_seq, found.hashes, found.oldest,
+    clock_timestamp()
+from counted c
+cross join lateral (select least(c.seq, c.sealed + %(events)s - c.before)::bigint as last_seq) run
+left join lateral (
+    select min(e.at) as oldest,
+        string_agg(sha256('\\x00'::bytea || convert_to(ledger.envelope(e), 'UTF8')), ''::bytea order by e.seq)
+            as hashes
+    from ledger.events e
+    where e.shard = c.shard and e.tenant = c.tenant and e.commit_key = c.commit_key
+        and e.seq > c.sealed and e.seq <= run.last_seq
+) found on c.seq > c.sealed
+where c.before < %(events)s
+order by c.shard, c.tenant, c.commit_key
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Events of one stream, ``first_seq`` to ``last_seq``: their leaf hashes, and when the oldest was written."""
+
+    stream: StreamName
+    first_seq: int
+    last_seq: int
+    hashes: bytes
+    oldest: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What was found, and where to go on.
+
+    ``idle``: streams that are marked and of which nothing waits, with their seq. ``broken``: streams whose row says
+    another seq than their events; nothing of them is sealed until the row is rebuilt. ``reached``: the last stream
+    looked at, BEGINNING where none is left behind it. ``now``: the database's clock; None where nothing was found.
+    """
+
+    runs: tuple[Run, ...]
+    idle: tuple[tuple[StreamName, int], ...]
+    broken: tuple[StreamName, ...]
+    reached: StreamName
+    now: datetime | None
+
+
+def find_due(connection: Connection, *, after: StreamName, max_streams: int, max_events: int) -> Due:
+    """Look at up to ``max_streams`` marked streams behind ``after``; find up to ``max_events`` that wait."""
+    values = {**after.columns(), "streams": max_streams, "events": max_events}
+    # Planned anew each time: a plan from when the tables were empty would read them whole.
+    rows = driver(connection).execute(_DUE, values, prepare=False, binary=True).fetchall()
+    runs, idle, broken = [], [], []
+    taken, cut, stream, now = 0, False, BEGINNING, None
+    for shard, tenant, commit_key, sealed, seq, last_seq, hashes, oldest, now in rows:  # noqa: B007
+        stream = StreamName(shard, tenant, commit_key)
+        if seq == sealed:
+            idle.append((stream, seq))
+        elif hashes is None or len(hashes) != (last_seq - sealed) * HASH_BYTES:
+            broken.append(stream)
+        else:
+            runs.append(Run(stream, sealed + 1, last_seq, hashes, oldest))
+        taken += max(last_seq - sealed, 0)
+        cut = sealed < last_seq < seq
+    full = len(rows) == max_streams or taken >= max_events
+    # A run that was cut goes on in the next round that comes around, so that one stream cannot keep others waiting.
+    reached = stream if full or cut else BEGINNING
+    return Due(tuple(runs), tuple(idle), tuple(broken), reached, now)

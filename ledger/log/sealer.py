@@ -1,0 +1,166 @@
+"""Sealing: each committed event gets one log index, events of a stream in the order of their seq.
+
+A round is one transaction that holds the log's row, so it happens whole or not at all, and never two at once. The
+lease in that row only says who need not try: a sealer that lost it, or sleeps through it, can do no harm.
+"""
+
+import os
+import secrets
+import socket
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Engine
+
+from ledger.evidence.tiles import Tile, grown
+from ledger.log.due import BEGINNING, Due, Run, find_due
+from ledger.log.marks import Idle, unmark
+from ledger.log.places import RowHeld, driver, transaction
+from ledger.log.store import Edge, moved_edge, read_edge, write_tiles
+from ledger.sharding import StreamName
+
+LEASE_SECONDS = 10.0
+MAX_EVENTS = 20_000
+MAX_STREAMS = 5_000
+
+_REST_ROUNDS = 20
+"""Rounds for which the mark of a stream is left alone whose row a writer held."""
+
+# A sealer that stops in the middle of a round must not keep the row from the others.
+_TAKE = """
+select size, set_config('idle_in_transaction_session_timeout', '5s', true), set_config('jit', 'off', true)
+from ledger.log where sealer is null or sealer = %(sealer)s or lease_until <= clock_timestamp() for update nowait
+"""
+_GROW = """
+update ledger.log
+set size = %(size)s, sealer = %(sealer)s, lease_until = clock_timestamp() + make_interval(secs => %(lease)s)
+"""
+_SEAL = """
+insert into ledger.seals (shard, tenant, commit_key, first_seq, last_seq, first_index)
+select * from unnest(%s::smallint[], %s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """What a round did: ``events`` events got the indexes from ``first_index`` on; ``size`` is the log's size now.
+
+    ``lag_seconds``: age of the oldest of them when it was found, by the database's clock; 0.0 where there was none.
+    ``leading``: False where another sealer holds the lease and nothing was done; ``size`` is then the last one known
+    here. ``more``: the round was bounded, and another should follow at once. ``broken``: streams that cannot be sealed,
+    because their row says another seq than their events (``ledger rebuild`` mends it).
+    """
+
+    first_index: int
+    size: int
+    events: int = 0
+    lag_seconds: float = 0.0
+    leading: bool = True
+    more: bool = False
+    broken: tuple[StreamName, ...] = ()
+
+
+class Sealer:
+    """Seals what is committed, a round at a time. One per process, used by one thread.
+
+    ``engine``: from ``ledger.connect``. ``name``: who holds the lease; made of host and process where it is left out.
+    ``lease_seconds``: for how long others leave sealing to this one after a round in which it sealed something.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        name: str | None = None,
+        lease_seconds: float = LEASE_SECONDS,
+        max_events: int = MAX_EVENTS,
+        max_streams: int = MAX_STREAMS,
+    ) -> None:
+        """See the class; ``max_events`` and ``max_streams`` bound a round."""
+        self.name = name or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+        self._engine = engine
+        self._lease_seconds = lease_seconds
+        self._max_events = max_events
+        self._max_streams = max_streams
+        self._size = 0
+        self._edge: Edge = {}
+        self._after = BEGINNING
+        self._round = 0
+        self._resting: dict[StreamName, int] = {}
+
+    def round(self) -> Sealed:
+        """Seal what is found now. Raises LedgerUnavailable: then the round happened whole or not at all."""
+        self._round += 1
+        try:
+            with transaction(self._engine) as connection:
+                size = self._take(connection)
+                if size is None:
+                    return Sealed(self._size, self._size, leading=False)
+                due = self._find(connection)
+                edge = self._seal(connection, size, due) if due.runs else self._edge
+        except RowHeld:
+            return Sealed(self._size, self._size, leading=False)
+        events = sum(len(run.hashes) for run in due.runs) // 32
+        self._size, self._edge = size + events, edge
+        self._unmark(due.idle)
+        behind, self._after = self._after, due.reached
+        more = bool(due.runs) and not (behind is BEGINNING and due.reached is BEGINNING)
+        return Sealed(size, size + events, events, _lag(due), more=more, broken=due.broken)
+
+    def _take(self, connection: Connection) -> int | None:
+        """Lock the log's row; its size, or None where another sealer holds the lease."""
+        row = driver(connection).execute(_TAKE, {"sealer": self.name}, prepare=False).fetchone()
+        if row is None:
+            return None
+        size = int(row[0])
+        if size != self._size:
+            # Somebody else has sealed, or the answer to a COMMIT was lost.
+            self._size, self._edge = size, read_edge(connection, size)
+        return size
+
+    def _find(self, connection: Connection) -> Due:
+        return find_due(
+            connection, after=self._after, max_streams=self._max_streams, max_events=self._max_events
+        )
+
+    def _seal(self, connection: Connection, size: int, due: Due) -> Edge:
+        runs = sorted(due.runs, key=lambda run: run.oldest)
+        tiles = self._grow(size, runs)
+        write_tiles(connection, tiles)
+        _write_seals(connection, size, runs)
+        events = sum(run.last_seq - run.first_seq + 1 for run in runs)
+        values = {"size": size + events, "sealer": self.name, "lease": self._lease_seconds}
+        driver(connection).execute(_GROW, values, prepare=False)
+        return moved_edge(self._edge, tiles)
+
+    def _grow(self, size: int, runs: list[Run]) -> list[Tile]:
+        edge = self._edge
+        return grown(
+            lambda level, tile: edge.get((level, tile), b""), size, b"".join([run.hashes for run in runs])
+        )
+
+    def _unmark(self, idle: tuple[Idle, ...]) -> None:
+        self._resting = {name: until for name, until in self._resting.items() if until > self._round}
+        for name in unmark(self._engine, [given for given in idle if given[0] not in self._resting]):
+            self._resting[name] = self._round + _REST_ROUNDS
+
+
+def _write_seals(connection: Connection, size: int, runs: list[Run]) -> None:
+    first_indexes = []
+    for run in runs:
+        first_indexes.append(size)
+        size += run.last_seq - run.first_seq + 1
+    columns = (
+        [run.stream.shard for run in runs],
+        [run.stream.tenant for run in runs],
+        [run.stream.commit_key for run in runs],
+        [run.first_seq for run in runs],
+        [run.last_seq for run in runs],
+        first_indexes,
+    )
+    driver(connection).execute(_SEAL, columns, prepare=False)
+
+
+def _lag(due: Due) -> float:
+    if due.now is None or not due.runs:
+        return 0.0
+    return max((due.now - min(run.oldest for run in due.runs)).total_seconds(), 0.0)
