@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import postgres
+from tests import plain, postgres
 from tests.postgres import DatabaseServer, TestDatabase
 
 RUN_HOME = pytest.StashKey[Path]()
@@ -29,6 +29,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if os.environ.get(LONG_SETTING):
         changed = _git("status", "--porcelain", "--untracked-files=no")
         config.stash[COMMIT] = _git("rev-parse", "HEAD") + ("+changes" if changed else "")
+    if plain.wanted():
+        plain.begin()
     if postgres.HOME_SETTING not in os.environ:
         config.stash[RUN_HOME] = postgres.make_home()
 

@@ -23,6 +23,8 @@ from psycopg import sql
 from sqlalchemy import URL, make_url
 
 from gateway.embedded import EmbeddedPostgres, datafolder
+from tests import plain
+from tests.plain.server import take_away
 
 URL_SETTING = "COMMITGATE_TEST_DATABASE_URL"
 HOME_SETTING = "COMMITGATE_TEST_HOME"
@@ -77,12 +79,23 @@ class DatabaseServer:
         source = template or "template0"
         with self.admin() as connection:
             self._run(connection, "create database {} template {} owner {}", name, source, OWNER)
-        return TestDatabase(
+        made = TestDatabase(
             name=name,
             owner_url=_text(self._admin.set(username=OWNER, password=PASSWORD, database=name)),
             service_url=_text(self._admin.set(username=SERVICE, password=PASSWORD, database=name)),
             admin_url=_text(self._admin.set(database=name)),
         )
+        if plain.wanted() and template is None:
+            take_away(libpq(made.admin_url))
+        if template is not None:
+            self._take_in(made)
+        return made
+
+    @staticmethod
+    def _take_in(copy: TestDatabase) -> None:
+        """A copy is another incarnation of the database; in this one nothing was sent before."""
+        with psycopg.connect(libpq(copy.admin_url), autocommit=True) as connection:
+            connection.execute("update ledger.incarnations set identity = ledger.incarnation()")
 
     def drop(self, database: TestDatabase) -> None:
         """Take it away, whoever is still connected."""

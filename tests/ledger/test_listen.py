@@ -12,8 +12,11 @@ from gateway.settings import Settings
 from ledger import listen
 from ledger.connect import connect
 from ledger.listen import CHANNEL, Listener
+from tests import plain
 from tests.gateway.toolserver import eventually, free_port
 from tests.postgres import TestDatabase, libpq
+
+pytestmark = pytest.mark.skipif(plain.wanted(), reason="plain engines have no LISTEN; there dispatchers poll")
 
 NAME = "commitgate-listener"
 PATIENCE = 20.0
