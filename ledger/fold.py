@@ -223,6 +223,7 @@ def _expired(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
         intent,
         state=IntentState.HELD,
         reason=body["because"],
+        release=None,
         open_attempt=None,
         retry_at=None if retry_at is None else datetime.fromisoformat(retry_at),
     )

@@ -1,8 +1,10 @@
 """Every table of the ledger on one metadata: importing this module is what makes it complete."""
 
+from ledger import incarnation as _incarnation
+from ledger.access import schema as _access
 from ledger.log import schema as _log
 from ledger.schema import metadata
 
 __all__ = ["metadata"]
 
-_ = (_log,)
+_ = (_access, _incarnation, _log)

@@ -22,6 +22,8 @@ def _run(connection: Connection | None) -> None:
         # Alembic puts its own table into the schema before the first revision runs.
         context.execute(source("schemas", "ledger"))
         context.run_migrations()
+        # Whatever a revision made belongs to the migrators' group, whoever of it ran the revision.
+        context.execute(source("owners", "all"))
 
 
 def _run_online(given: Connection | Engine) -> None:

@@ -21,7 +21,25 @@ TRIGGERS = (
     "dispatches_kept",
     "dispatches_no_truncate",
 )
-GRANTS = ("schema", "functions", "events", "projections", "dispatches", "batches", "pauses")
+# As it was then; whose grants these are today stands under sql/grants, and 0003 puts it in force.
+GRANTS = (
+    "revoke all on schema ledger from public",
+    "grant usage on schema ledger to commitgate_service",
+    "revoke execute on all functions in schema ledger from public",
+    "grant execute on all functions in schema ledger to commitgate_service",
+    "revoke all on ledger.events from public",
+    "grant select, insert on ledger.events to commitgate_service",
+    "revoke all on ledger.streams, ledger.branches, ledger.intents from public",
+    "grant select, insert, update, delete on ledger.streams, ledger.branches, ledger.intents to commitgate_service",
+    "revoke all on ledger.dispatches from public",
+    "grant select, insert, update on ledger.dispatches to commitgate_service",
+    "revoke all on ledger.batches from public",
+    "grant select, insert, update, delete on ledger.batches to commitgate_service",
+    "revoke all on ledger.pauses from public",
+    "grant select, insert, update, delete on ledger.pauses to commitgate_service",
+    # Services refuse to start on an old schema, so they must see which one it is.
+    "grant select on ledger.alembic_version to commitgate_service",
+)
 
 
 def _stream_key() -> list[sa.Column[object]]:
@@ -395,10 +413,8 @@ def upgrade() -> None:
         op.execute(source("functions", name))
     for name in TRIGGERS:
         op.execute(source("triggers", name))
-    for name in GRANTS:
-        op.execute(source("grants", name))
-    # Services refuse to start on an old schema, so they must see which one it is.
-    op.execute("grant select on ledger.alembic_version to commitgate_service")
+    for statement in GRANTS:
+        op.execute(statement)
 
 
 def downgrade() -> None:

@@ -25,7 +25,6 @@ TRIGGERS = (
     "checkpoints_append_only",
     "checkpoints_no_truncate",
 )
-GRANTS = ("functions", "log")
 
 
 def _mark_streams() -> None:
@@ -141,7 +140,7 @@ def _create_tiles() -> None:
         ),
         sa.CheckConstraint("level between 0 and 7 and tile >= 0", name="tiles_place"),
         sa.CheckConstraint(
-            "octet_length(hashes) between 32 and 8192 and octet_length(hashes) % 32 = 0",
+            "octet_length(hashes) between 32 and 8192 and mod(octet_length(hashes), 32) = 0",
             name="tiles_whole_hashes",
         ),
         sa.PrimaryKeyConstraint("level", "tile", name="tiles_pkey"),
@@ -176,8 +175,6 @@ def upgrade() -> None:
     op.execute(source("row_functions", "envelope"))
     for name in TRIGGERS:
         op.execute(source("triggers", name))
-    for name in GRANTS:
-        op.execute(source("grants", name))
 
 
 def downgrade() -> None:

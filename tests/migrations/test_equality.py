@@ -22,9 +22,10 @@ def test_revisions_build_what_the_models_say(database, modelled):
     [
         ("drop trigger events_append_only on ledger.events", "events_append_only"),
         ("alter table ledger.events enable trigger events_append_only", "ENABLE ALWAYS"),
-        ("revoke insert on ledger.events from commitgate_service", "GRANT"),
+        ("revoke insert on ledger.events from commitgate_writer", "GRANT"),
         ("grant delete on ledger.events to commitgate_service", "GRANT"),
         ("grant usage on schema ledger to public", "GRANT"),
+        ("alter table ledger.pauses owner to current_user", "OWNER"),
         ("alter table ledger.dispatches drop constraint dispatches_once", "dispatches_once"),
         ("alter table ledger.dispatches drop constraint dispatches_write_once", "dispatches_write_once"),
         ("drop index ledger.intents_released", "intents_released"),

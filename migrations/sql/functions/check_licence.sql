@@ -4,7 +4,7 @@
 -- closed, and no later event cuts below that end. WRITE: no other dispatch of the intent that may have been sent.
 create or replace function ledger.check_licence() returns trigger
 language plpgsql
-set search_path = pg_catalog
+set search_path = pg_catalog, pg_temp
 as $$
 declare
     recorded record;

@@ -2,7 +2,7 @@
 -- of the attempt says so; only then its once_key is freed. Everything else stays as it was granted.
 create or replace function ledger.check_licence_change() returns trigger
 language plpgsql
-set search_path = pg_catalog
+set search_path = pg_catalog, pg_temp
 as $$
 begin
     if (new.shard, new.tenant, new.commit_key, new.intent_id, new.attempt, new.branch, new.effect, new.started_seq)

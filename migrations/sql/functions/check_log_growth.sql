@@ -1,7 +1,7 @@
 -- What may become of the log's row: its size grows, and sealing passes from one to another. Its name stays.
 create or replace function ledger.check_log_growth() returns trigger
 language plpgsql
-set search_path = pg_catalog
+set search_path = pg_catalog, pg_temp
 as $$
 begin
     if new.log_id <> old.log_id or new.size < old.size then

@@ -1,7 +1,7 @@
 -- What may become of a tile: hashes are added behind those that are there. Its place and its hashes stay.
 create or replace function ledger.check_tile_growth() returns trigger
 language plpgsql
-set search_path = pg_catalog
+set search_path = pg_catalog, pg_temp
 as $$
 begin
     if (new.level, new.tile) is distinct from (old.level, old.tile)

@@ -1,7 +1,7 @@
 -- Trigger function that refuses whatever statement fires it: what is recorded is not changed or taken away.
 create or replace function ledger.refuse_change() returns trigger
 language plpgsql
-set search_path = pg_catalog
+set search_path = pg_catalog, pg_temp
 as $$
 begin
     raise exception using

@@ -1,7 +1,7 @@
 -- Refuses a licence to dispatch. The name of the check travels as the constraint's name, for programs to read.
 create or replace function ledger.refuse_licence(check_name text, intent text, attempt integer, why text) returns void
 language plpgsql
-set search_path = pg_catalog
+set search_path = pg_catalog, pg_temp
 as $$
 begin
     raise exception using

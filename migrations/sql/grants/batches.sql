@@ -1,3 +1,3 @@
--- Services keep the answers to batches, and may let old ones go.
+-- Writers keep the answers to batches, for replays.
 revoke all on ledger.batches from public;
-grant select, insert, update, delete on ledger.batches to commitgate_service;
+grant select, insert on ledger.batches to commitgate_writer;

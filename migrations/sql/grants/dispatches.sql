@@ -1,3 +1,5 @@
--- Services grant licences and move them on; they never take one away.
+-- Dispatchers alone grant licences and move them on, in the columns that move; nobody takes one away.
 revoke all on ledger.dispatches from public;
-grant select, insert, update on ledger.dispatches to commitgate_service;
+grant select, insert on ledger.dispatches to commitgate_dispatcher;
+grant update (once_key, epoch, lease_until, open, unsent) on ledger.dispatches to commitgate_dispatcher;
+grant select on ledger.dispatches to commitgate_reconciler;
