@@ -18,7 +18,7 @@ from ledger.work import Work
 
 def dispatcher_over(engine: Engine, settings: Settings) -> Dispatcher:
     """A dispatcher over ``engine`` that sends over HTTP; not started yet."""
-    ledger = Ledger(engine, clock=utc_now)
+    ledger = Ledger(engine, clock=utc_now, notify=settings.notify)
     hearing: Hearing = partial(Listener, engine) if settings.notify else nullcontext
     return Dispatcher(
         ledger,

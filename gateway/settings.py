@@ -7,7 +7,7 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 MIB = 1024 * 1024
-NOTIFIED_POLL, PLAIN_POLL = 0.05, 0.05
+NOTIFIED_POLL, PLAIN_POLL = 0.2, 0.05
 """Seconds between looks for released calls, with NOTIFY and without it."""
 
 

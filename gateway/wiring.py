@@ -31,9 +31,19 @@ class Wired:
     doubts: Doubts
 
 
-def wire(engine: Engine, *, clock: Callable[[], datetime] = utc_now, wake: Wake = lambda: None) -> Wired:
-    """Services over ``engine``. ``wake`` is called when a dispatcher of this process may have work."""
-    ledger = Ledger(engine, clock=clock)
+def wire(
+    engine: Engine,
+    *,
+    clock: Callable[[], datetime] = utc_now,
+    wake: Wake = lambda: None,
+    notify: bool = False,
+) -> Wired:
+    """Services over ``engine``.
+
+    ``wake`` is called when a dispatcher of this process may have work; ``notify``: those of other processes are told
+    by NOTIFY.
+    """
+    ledger = Ledger(engine, clock=clock, notify=notify)
     tables = EffectTables(ledger, clock)
     scanner = BlockScanner()
     return Wired(

@@ -72,7 +72,7 @@ class Ledger:
         sleep: Callable[[float], None] = time.sleep,
         jitter: Callable[[], float] = random.random,
         cached_streams: int = 1024,
-        notify: bool = True,
+        notify: bool = False,
         places: int = 1,
     ) -> None:
         """See the class; ``cached_streams``: folded states to keep in memory.

@@ -37,7 +37,8 @@ def serve(
     configure_logs()
     with database(settings, "commitgate-gateway") as engine:
         running = dispatcher_over(engine, settings) if dispatch else None
-        wired = wire(engine, wake=(lambda: None) if running is None else running.wake)
+        wake = (lambda: None) if running is None else running.wake
+        wired = wire(engine, wake=wake, notify=settings.notify)
         services = Services(
             streams=wired.streams,
             intents=wired.intents,

@@ -14,4 +14,7 @@ def services(settings: Settings | None = None) -> Iterator[tuple[Wired, Principa
     """Services over the configured database, and the operator of this machine as their caller."""
     settings = settings or Settings()
     with database(settings, "commitgate-cli") as engine:
-        yield wire(engine), Principal(settings.tenant, everyone(settings.tenant).roles, "cli")
+        yield (
+            wire(engine, notify=settings.notify),
+            Principal(settings.tenant, everyone(settings.tenant).roles, "cli"),
+        )

@@ -89,16 +89,11 @@ def test_plain_statements_are_let_through(statement: str) -> None:
     assert forbidden(statement) is None
 
 
-@pytest.mark.parametrize("call", ["pg_notify('commitgate', '')", "pg_advisory_xact_lock(1)"])
+@pytest.mark.parametrize("call", ["notify(''commitgate'', '''')", "advisory_xact_lock(1)"])
 def test_the_server_refuses_what_no_driver_sees(engine: Engine, call: str) -> None:
-    hidden = call.replace("pg_", "pg_' || '")
-    block = f"do $do$ begin execute $$select {hidden}$$; end $do$".replace("$$", "'").replace(
-        "'commitgate', ''", "''commitgate'', ''''"
-    )
-    with (
-        engine.connect() as connection,
-        pytest.raises(ProgrammingError, match="permission denied for function"),
-    ):
+    block = f"do $$ begin execute 'select pg' || '_{call}'; end $$"
+    assert forbidden(block) is None
+    with engine.connect() as connection, pytest.raises(ProgrammingError, match="permission denied"):
         connection.exec_driver_sql(block)
 
 
