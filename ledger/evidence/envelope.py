@@ -12,11 +12,7 @@ from typing import NamedTuple
 from effects.strict_json import MAX_INTEGER
 from ledger.errors import UnwritableValue
 
-_FORM = (
-    '{{"at":"{}","attempt":{},"branch":{},"commit_key":{},"cut_at":{},"head_after":{},"intent_id":{},'
-    '"payload_digest":"{}","seq":{},"tenant":{},"type":{}}}'
-)
-
+_NULL = "null"
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _NULL_OR_STRING = rf"(?:null|{_STRING})"
 _NULL_OR_NUMBER = r"(?:null|0|-?[1-9][0-9]*+)"
@@ -47,7 +43,7 @@ def identity(envelope: bytes) -> Identity | None:
     A pattern and no JSON parser: it is four times as fast, and refuses other orders, spaces and names.
     """
     match = _PATTERN.fullmatch(envelope)
-    return None if match is None else Identity(*match.groups())
+    return None if match is None else Identity._make(match.groups())
 
 
 def envelope(
@@ -74,28 +70,20 @@ def envelope(
             raise UnwritableValue(f"{number} has no canonical JSON")
     if at.tzinfo is None:
         raise UnwritableValue("the time of an event has no time zone")
-    text = _FORM.format(
-        f"{at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z",
-        _number(attempt),
-        _text(branch),
-        encode_basestring(commit_key),
-        _number(cut_at),
-        _number(head_after),
-        _text(intent_id),
-        payload_digest.hex(),
-        seq,
-        encode_basestring(tenant),
-        encode_basestring(type),
+    text = (
+        f'{{"at":"{at.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")}Z",'
+        f'"attempt":{_NULL if attempt is None else attempt},'
+        f'"branch":{_NULL if branch is None else encode_basestring(branch)},'
+        f'"commit_key":{encode_basestring(commit_key)},'
+        f'"cut_at":{_NULL if cut_at is None else cut_at},'
+        f'"head_after":{_NULL if head_after is None else head_after},'
+        f'"intent_id":{_NULL if intent_id is None else encode_basestring(intent_id)},'
+        f'"payload_digest":"{payload_digest.hex()}",'
+        f'"seq":{seq},'
+        f'"tenant":{encode_basestring(tenant)},'
+        f'"type":{encode_basestring(type)}}}'
     )
     try:
         return text.encode()
     except UnicodeEncodeError:
         raise UnwritableValue("a lone surrogate is no character") from None
-
-
-def _number(value: int | None) -> int | str:
-    return "null" if value is None else value
-
-
-def _text(value: str | None) -> str:
-    return "null" if value is None else encode_basestring(value)

@@ -150,9 +150,9 @@ def parse_line(line: bytes) -> EventLine | HashLine | CheckpointLine:
         return _checkpoint(line)
     fields = line[:-1].split(b"\t")
     if len(fields) == len(EventLine._fields):
-        return EventLine(*fields)
+        return EventLine._make(fields)
     if len(fields) == len(HashLine._fields):
-        return HashLine(*fields)
+        return HashLine._make(fields)
     raise ExportRefused(f"the line has {len(fields)} fields: no line of an export has that many")
 
 

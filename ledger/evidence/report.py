@@ -51,11 +51,14 @@ class Wrong(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The first thing that is wrong. The first bad event has an index in [``index``, ``until``).
+    """The first thing that is wrong.
 
-    Where ``until`` is ``index`` + 1 the index is exact; where they are equal no event is bad, but a line between events
-    is; a larger ``until`` means that a checkpoint shows something among these events to be forged, and nothing shows
-    which. ``line``: where in the file it was noticed, from 1; 0 for a checkpoint kept outside.
+    ``index``: the first bad index, as far as the lines show it. Where ``until`` is ``index`` + 1 just this event is bad or
+    missing; where it is larger a checkpoint shows that something in [``index``, ``until``) is, and nothing shows which;
+    where both are equal a line between the events is. Somebody who also renumbers and hashes again what follows can put
+    the first bad event further up, never above the report's ``vouched`` and never behind ``until``.
+
+    ``line``: where in the file it was noticed, from 1; 0 for a checkpoint kept outside.
     """
 
     code: Wrong

@@ -13,9 +13,6 @@ HASH_BYTES = 32
 EMPTY_ROOT = sha256(b"").digest()
 """Root of the tree without leaves."""
 
-_BLOCK = 8
-"""``extend`` hashes runs of 2^8 leaves level by level: less work a leaf than one at a time."""
-
 
 def leaf_hash(envelope: bytes) -> bytes:
     """SHA-256(0x00 || envelope)."""
@@ -30,9 +27,8 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 def perfect_root(hashes: bytes) -> bytes:
     """Root of the subtree over a power of two (at least one) of concatenated hashes."""
     while len(hashes) > HASH_BYTES:
-        hashes = b"".join(
-            [sha256(b"\1" + hashes[at : at + 64]).digest() for at in range(0, len(hashes), 2 * HASH_BYTES)]
-        )
+        pairs = range(0, len(hashes), 2 * HASH_BYTES)
+        hashes = b"".join([sha256(b"\1" + hashes[at : at + 2 * HASH_BYTES]).digest() for at in pairs])
     return hashes
 
 
@@ -63,32 +59,23 @@ class CompactRange:
 
     def append(self, leaf_hash: bytes) -> None:
         """Add one leaf, given as its hash."""
-        self._push(leaf_hash, 0)
+        nodes, above, node = self._nodes, self._size, leaf_hash
+        while above & 1:
+            node = sha256(b"\1" + nodes.pop() + node).digest()
+            above >>= 1
+        nodes.append(node)
+        self._size += 1
 
     def extend(self, hashes: bytes) -> None:
         """Add leaves, given as their concatenated hashes. Raises ValueError where these are not whole hashes."""
         if len(hashes) % HASH_BYTES:
             raise ValueError(f"{len(hashes)} bytes are no whole number of hashes")
-        at, end, block = 0, len(hashes), HASH_BYTES << _BLOCK
-        while at < end:
-            if end - at >= block and not self._size & ((1 << _BLOCK) - 1):
-                self._push(perfect_root(hashes[at : at + block]), _BLOCK)
-                at += block
-            else:
-                self._push(hashes[at : at + HASH_BYTES], 0)
-                at += HASH_BYTES
+        for at in range(0, len(hashes), HASH_BYTES):
+            self.append(hashes[at : at + HASH_BYTES])
 
     def root(self) -> bytes:
         """Root of the tree as it stands; ``EMPTY_ROOT`` without leaves."""
         return joined(self._nodes) if self._nodes else EMPTY_ROOT
-
-    def _push(self, node: bytes, level: int) -> None:
-        nodes, above = self._nodes, self._size >> level
-        while above & 1:
-            node = sha256(b"\1" + nodes.pop() + node).digest()
-            above >>= 1
-        nodes.append(node)
-        self._size += 1 << level
 
 
 def joined(nodes: Sequence[bytes]) -> bytes:

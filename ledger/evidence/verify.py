@@ -59,6 +59,7 @@ class Verification:
         self._shown: bytes | None = None
         self._end = Checkpoint("", 0, b"")
         self._tree = CompactRange()
+        self._leaf = b""
         self._line = 0
         self._vouched = 0
         self._redacted = self._hashes_only = self._streams = self._checkpoints = 0
@@ -112,7 +113,7 @@ class Verification:
         self._compare_kept()
 
     def _event(self, line: EventLine) -> bytes:
-        self.check_index(line.log_index)
+        self.check_index(line)
         leaf = sha256(b"\0" + line.envelope).digest()
         self.check_leaf_hash(leaf, line.leaf_hash)
         event = identity(line.envelope)
@@ -124,7 +125,7 @@ class Verification:
         return leaf
 
     def _hash(self, line: HashLine) -> bytes:
-        self.check_index(line.log_index)
+        self.check_index(line)
         leaf = self._unhex(line.leaf_hash)
         if len(leaf) != HASH_BYTES:
             raise self._here(Wrong.LINE, f"a leaf hash has {HASH_BYTES} bytes")
@@ -134,6 +135,7 @@ class Verification:
 
     def _append(self, leaf: bytes) -> None:
         self._tree.append(leaf)
+        self._leaf = leaf
         if self._due is not None:
             self._compare_kept()
 
@@ -147,10 +149,12 @@ class Verification:
         self._checkpoints += 1
         self._vouched = checkpoint.size
 
-    def check_index(self, index: bytes) -> None:
+    def check_index(self, line: EventLine | HashLine) -> None:
         """The event has the next index, and the header's checkpoint covers it."""
         size = self._tree.size
-        if index != b"%d" % size:
+        if line.log_index != b"%d" % size:
+            if line.log_index == b"%d" % (size - 1) and line.leaf_hash != self._leaf.hex().encode():
+                raise Found(Wrong.INDEX, size - 1, size + 1, f"two events claim index {size - 1}")
             raise self._here(Wrong.INDEX, f"event {size} has to come here")
         if size == self._end.size:
             raise self._here(Wrong.BEYOND_END, f"the checkpoint in the header covers {size} events")
