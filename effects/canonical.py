@@ -18,8 +18,9 @@ _STRICT = (
     | orjson.OPT_PASSTHROUGH_DATETIME
     | orjson.OPT_PASSTHROUGH_SUBCLASS
 )
-_MOST_CONTAINERS = 100_000
-"""Objects and arrays that are looked through; a value that holds itself has no end."""
+_PLAIN = _SCALARS | {dict, list}
+_MOST_VALUES = 1_000_000
+"""Values that are looked at; a value that holds itself has no end."""
 _BEYOND_BMP = re.compile(rb"[\xf0-\xf4]")
 _SIXTEEN_DIGITS = re.compile(rb"[0-9]{16}")
 
@@ -52,20 +53,20 @@ def canonical_of_plain(value: object) -> bytes | None:
 
 
 def _is_plain(value: object) -> bool:
-    if type(value) in _SCALARS:
-        return True
-    waiting: list[object] = [value]
-    for _ in range(_MOST_CONTAINERS):
-        if not waiting:
+    """Level by level, so that each level is looked at by compiled code."""
+    level = [value]
+    looked_at = 0
+    while level:
+        kinds = set(map(type, level))
+        if kinds <= _SCALARS:
             return True
-        holder = waiting.pop()
-        if type(holder) is dict:
-            waiting += [inner for inner in holder.values() if type(inner) not in _SCALARS]
-        elif type(holder) is list:
-            waiting += [inner for inner in holder if type(inner) not in _SCALARS]
-        else:
+        looked_at += len(level)
+        if not kinds <= _PLAIN or looked_at > _MOST_VALUES:
             return False
-    return False
+        inner = [v for holder in level if type(holder) is dict for v in holder.values()]
+        inner += [v for holder in level if type(holder) is list for v in holder]
+        level = inner
+    return True
 
 
 def _canonical(value: object) -> bytes:

@@ -7,10 +7,9 @@ ledger"). Decisions are taken in the threads of their callers; what they write g
 
 import random
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime
-from threading import Lock
 
 from sqlalchemy import Engine
 
@@ -24,7 +23,7 @@ from ledger.change import (
     SeizeLicence,
     StoredBatch,
 )
-from ledger.draft import draft
+from ledger.draft import Draft, draft
 from ledger.errors import AppendContention
 from ledger.events import Event
 from ledger.faults import Conflict
@@ -37,6 +36,7 @@ from ledger.read import read_batch, read_events
 from ledger.session import single
 from ledger.sharding import StreamName
 from ledger.state import StreamState
+from ledger.turns import Turns
 
 __all__ = [
     "Appended",
@@ -51,6 +51,9 @@ __all__ = [
 
 TRIES = 50
 """How often a change is decided before AppendContention."""
+
+AGAIN_THREADS = 4
+"""Threads in which submitted changes are decided again."""
 
 _LONGEST_PAUSE = 0.05
 _TURN = 0.05
@@ -87,7 +90,8 @@ class Ledger:
         self._jitter = jitter
         self._cache = StateCache(cached_streams)
         self._writer = GroupWriter(GroupTransaction(engine, sleep, notify=notify), places=places)
-        self._turns = [Lock() for _ in range(64)]
+        self._turns = Turns()
+        self._again = ThreadPoolExecutor(AGAIN_THREADS, "commitgate-again")
 
     def read(self, tenant: str, commit_key: str) -> StreamState:
         """The state of a stream now; seq 0 where it does not exist. Raises LedgerUnavailable."""
@@ -112,6 +116,10 @@ class Ledger:
         with single(self._engine) as connection:
             return extend_lease(connection, stream, intent_id, attempt, epoch, lease_seconds)
 
+    def close(self) -> None:
+        """End its own threads, once what was submitted is decided."""
+        self._again.shutdown()
+
     def forget(self) -> None:
         """Drop every remembered state: the database is not the one that they were read from."""
         self._cache.clear()
@@ -126,7 +134,7 @@ class Ledger:
         (nobody knows).
         """
         stream = StreamName.of(tenant, commit_key)
-        with self._turn(stream):
+        with self._turns.turn(stream, within=_TURN):
             state = self._cache.get(stream) or self._read(stream)
             for tries in range(TRIES):
                 done = self._try(stream, state, decide)
@@ -140,6 +148,51 @@ class Ledger:
                     newer = self._read(stream)
                 state = newer
         raise AppendContention(f"{TRIES} tries to append to {commit_key!r}, and others were faster each time")
+
+    def submit(
+        self, tenant: str, commit_key: str, decide: Callable[[StreamState], Change]
+    ) -> Future[Appended]:
+        """As ``append``, without waiting: the future holds what ``append`` returns or raises.
+
+        ``decide`` is asked now, in this thread, and again in one of the ledger's own where another writer was faster or
+        the stream has to be read; so it must not block and must be safe there. One change of a stream at a time.
+        """
+        stream = StreamName.of(tenant, commit_key)
+        future: Future[Appended] = Future()
+        future.set_running_or_notify_cancel()
+
+        def again() -> None:
+            self._again.submit(_into, future, self.append, tenant, commit_key, decide)
+
+        ready = self._ready(stream, decide)
+        if ready is None:
+            again()
+            return future
+
+        def told(verdict: BaseException | None) -> None:
+            if verdict is None:
+                self._cache.put(stream, ready.after)
+                future.set_result(Appended(ready.after, ready.events))
+            elif isinstance(verdict, Conflict):
+                again()
+            else:
+                future.set_exception(verdict)
+
+        self._writer.enqueue(ready, told)
+        return future
+
+    def _ready(self, stream: StreamName, decide: Callable[[StreamState], Change]) -> Draft | None:
+        """The draft of what is decided on the remembered state; None where it takes a look at the database."""
+        state = self._cache.get(stream)
+        if state is None:
+            return None
+        try:
+            change = decide(state)
+            if not change.events and not change.side:
+                return None
+            return draft(stream, state, change, at=self._clock(), salt=self._salt)
+        except Exception:  # noqa: BLE001 - append finds out whether the state was the newest, and raises it
+            return None
 
     def _try(
         self, stream: StreamName, state: StreamState, decide: Callable[[StreamState], Change]
@@ -174,13 +227,15 @@ class Ledger:
             self._cache.put(stream, state)
         return state
 
-    @contextmanager
-    def _turn(self, stream: StreamName) -> Iterator[None]:
-        """Threads of one process take turns on a stream: fewer conflicts. They wait for a bounded time."""
-        lock = self._turns[hash(stream) % len(self._turns)]
-        mine = lock.acquire(timeout=_TURN)
-        try:
-            yield
-        finally:
-            if mine:
-                lock.release()
+
+def _into(
+    future: Future[Appended],
+    append: Callable[[str, str, Callable[[StreamState], Change]], Appended],
+    tenant: str,
+    commit_key: str,
+    decide: Callable[[StreamState], Change],
+) -> None:
+    try:
+        future.set_result(append(tenant, commit_key, decide))
+    except BaseException as error:  # noqa: BLE001 - whoever holds the future is told
+        future.set_exception(error)

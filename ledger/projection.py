@@ -50,7 +50,7 @@ def _stream_row(state: StreamState) -> Row:
         "binding": None if reserved else state.binding,
         "finished": state.finished,
         "parent": state.parent,
-        "labels": _json(state.labels),
+        "labels": _json(state.labels) if state.labels else "{}",
         "opened_at": state.opened_at,
         "last_at": state.last_writer_at,
     }

@@ -29,6 +29,7 @@ from ledger.group.statements import (
     PUT_INTENTS,
     rows_json,
 )
+from ledger.server import server_of
 from ledger.session import driver_connection, transaction
 from ledger.sharding import StreamName
 
@@ -56,6 +57,7 @@ class GroupTransaction:
 
     def __init__(self, engine: Engine, sleep: Callable[[float], None], *, notify: bool) -> None:
         self._engine = engine
+        self._server = server_of(engine)
         self._sleep = sleep
         self._notify = notify
 
@@ -90,7 +92,8 @@ class GroupTransaction:
                 # For settings that a pooler wants inside of each transaction.
                 connection.begin()
                 driver = driver_connection(connection)
-                moved = _move(driver, drafts)
+                # Another server may have events of its own under the seq that a decision was taken on.
+                moved = _move(driver, [d for d in drafts if d.met == self._server.changes])
                 verdicts: list[Verdict] = [None if d.stream in moved else _behind(d) for d in drafts]
                 writing = [place for place, verdict in enumerate(verdicts) if verdict is None]
                 if writing:

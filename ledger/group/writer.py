@@ -1,13 +1,13 @@
 """The group writer of a process: what gathers while a commit is under way goes out with the next one.
 
-There is no timer and no thread of its own. A caller that finds a free place writes for all who wait; when it is done it
-hands the place to one who still waits. A lone append therefore costs what a transaction costs, and the commit itself is
-the clock by which many gather.
+There is no timer. A caller that waits and finds a free place writes for all who wait; when it is done it hands the place to
+one who still waits. A lone append therefore costs what a transaction costs, and the commit itself is the clock by which
+many gather. Where nobody waits (``enqueue``), a thread of the writer's own takes the place.
 """
 
 from collections import deque
-from collections.abc import Sequence
-from threading import Event, Lock
+from collections.abc import Callable, Sequence
+from threading import Event, Lock, Thread
 from typing import Protocol
 
 from ledger.draft import Draft
@@ -20,26 +20,39 @@ LARGEST_GROUP = 512
 LARGEST_BYTES = 8 * 1024 * 1024
 """Bytes of payload after which a group is full."""
 
+Verdict = BaseException | None
+"""What became of one draft: None when it is durable."""
+
 
 class WritesGroups(Protocol):
     """What a group is written by: ``ledger.group.transaction.GroupTransaction``."""
 
-    def write(self, drafts: Sequence[Draft]) -> list[BaseException | None]:
-        """What became of each draft: None when it is durable."""
+    def write(self, drafts: Sequence[Draft]) -> list[Verdict]:
+        """What became of each draft, in their order."""
         ...
 
 
 class _Waiting:
-    """One append on its way: its draft, and what its caller waits for."""
+    """One append on its way, and who is told what became of it."""
 
-    __slots__ = ("called", "done", "draft", "leads", "verdict")
+    __slots__ = ("draft", "leads", "tell")
+
+    def __init__(self, draft: Draft, tell: Callable[[Verdict], None] | None) -> None:
+        self.draft = draft
+        self.tell = tell
+        self.leads = False
+
+
+class _Caller(_Waiting):
+    """An append whose caller waits, and may be called to write for all."""
+
+    __slots__ = ("called", "done", "verdict")
 
     def __init__(self, draft: Draft) -> None:
-        self.draft = draft
+        super().__init__(draft, None)
         self.called = Event()
         self.done = False
-        self.leads = False
-        self.verdict: BaseException | None = None
+        self.verdict: Verdict = None
 
 
 class GroupWriter:
@@ -53,7 +66,7 @@ class GroupWriter:
 
     def write(self, draft: Draft) -> None:
         """Returns when ``draft`` is durable; raises what became of it else."""
-        mine = _Waiting(draft)
+        mine = _Caller(draft)
         with self._lock:
             self._queue.append(mine)
             if self._free:
@@ -63,38 +76,61 @@ class GroupWriter:
             if mine.leads:
                 mine.leads = False
                 self._lead()
+                self._hand_over()
             else:
                 mine.called.wait()
                 mine.called.clear()
         if mine.verdict is not None:
             raise mine.verdict
 
+    def enqueue(self, draft: Draft, tell: Callable[[Verdict], None]) -> None:
+        """Write ``draft`` without waiting; ``tell`` is called once, in a thread of the writer's, and must not block."""
+        with self._lock:
+            self._queue.append(_Waiting(draft, tell))
+            if not self._free:
+                return
+            self._free -= 1
+        self._take_own_thread()
+
+    def _take_own_thread(self) -> None:
+        Thread(target=self._serve, name="commitgate-group-writer", daemon=True).start()
+
+    def _serve(self) -> None:
+        """Lead until nobody waits or a caller who does takes over."""
+        while True:
+            self._lead()
+            if not self._hand_over(keep=True):
+                return
+
+    def _hand_over(self, *, keep: bool = False) -> bool:
+        """Give the place to one who waits, else free it. ``keep``: an own thread asks, and may go on (True)."""
+        with self._lock:
+            if not self._queue:
+                self._free += 1
+                return False
+            heir = next((w for w in self._queue if isinstance(w, _Caller) and not w.leads), None)
+            if heir is not None:
+                heir.leads = True
+        if heir is not None:
+            heir.called.set()
+            return False
+        if not keep:
+            self._take_own_thread()
+        return keep
+
     def _lead(self) -> None:
         with self._lock:
             group = self._gather()
-        try:
-            if group:
-                self._answer(group)
-        finally:
-            with self._lock:
-                heir = next((waiting for waiting in self._queue if not waiting.leads), None)
-                if heir is None:
-                    self._free += 1
-                else:
-                    heir.leads = True
-            if heir is not None:
-                heir.called.set()
-
-    def _answer(self, group: list[_Waiting]) -> None:
-        unknown = OutcomeUnknown("whoever wrote for this append was interrupted")
-        verdicts: Sequence[BaseException | None] = [unknown] * len(group)
+        if not group:
+            return
+        verdicts: Sequence[Verdict] = [
+            OutcomeUnknown("whoever wrote for this append was interrupted") for _ in group
+        ]
         try:
             verdicts = self._transaction.write([waiting.draft for waiting in group])
         finally:
             for waiting, verdict in zip(group, verdicts, strict=True):
-                waiting.verdict = verdict
-                waiting.done = True
-                waiting.called.set()
+                _tell(waiting, verdict)
 
     def _gather(self) -> list[_Waiting]:
         """Take what goes out together: at most one append of a stream, in the order in which they came."""
@@ -112,3 +148,12 @@ class GroupWriter:
             size += sum([len(record.text) for record in waiting.draft.records])
         self._queue.extendleft(reversed(later))
         return group
+
+
+def _tell(waiting: _Waiting, verdict: Verdict) -> None:
+    if isinstance(waiting, _Caller):
+        waiting.verdict = verdict
+        waiting.done = True
+        waiting.called.set()
+    elif waiting.tell is not None:
+        waiting.tell(verdict)
