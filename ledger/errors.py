@@ -4,6 +4,8 @@ LedgerError                     ledger_error
 ├── BadDatabaseUrl              bad_database_url
 ├── UnsafeLogin                 unsafe_database_login
 ├── MissingPrivileges           missing_database_privileges
+├── UnknownLogin                unknown_login
+├── NotAnAuditor                not_an_auditor
 ├── SchemaOutdated              schema_outdated
 ├── LedgerUnavailable           ledger_unavailable
 ├── BrokenHistory               broken_history
@@ -51,16 +53,47 @@ class UnsafeLogin(LedgerError):
         """``reasons``: each power that a service's login must not have."""
         super().__init__(
             f"database login {login!r} {', '.join(reasons)}; services need a login that has "
-            "nothing but membership of commitgate_service"
+            "nothing but membership of commitgate_service, or of the groups of its duties"
         )
         self.login = login
         self.reasons = tuple(reasons)
 
 
 class MissingPrivileges(LedgerError):
-    """The login cannot read and append events: it is not a member of commitgate_service."""
+    """The login cannot do the work of its process: it is not a member of the duty's group."""
 
     code = "missing_database_privileges"
+
+    def __init__(self, login: str, roles: Sequence[str]) -> None:
+        """``roles``: the groups that it would have to be a member of."""
+        super().__init__(
+            f"database login {login!r} is not a member of {', '.join(roles)}"
+            " (commitgate_service holds every duty of a service)"
+        )
+        self.login = login
+        self.roles = tuple(roles)
+
+
+class UnknownLogin(LedgerError):
+    """No role of the database has this name."""
+
+    code = "unknown_login"
+
+    def __init__(self, login: str) -> None:
+        """``login``: the name that was given."""
+        super().__init__(f"no role of the database is called {login!r}: CREATE ROLE ... LOGIN comes first")
+        self.login = login
+
+
+class NotAnAuditor(LedgerError):
+    """The login is no auditor of any tenant."""
+
+    code = "not_an_auditor"
+
+    def __init__(self, login: str) -> None:
+        """``login``: the name that was given."""
+        super().__init__(f"login {login!r} is no auditor")
+        self.login = login
 
 
 class SchemaOutdated(LedgerError):

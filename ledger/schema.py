@@ -34,8 +34,6 @@ from sqlalchemy.types import TypeEngine
 from ledger.sharding import StreamName
 
 SCHEMA = "ledger"
-SERVICE_ROLE = "commitgate_service"
-"""The group role that the services' logins are members of; it owns nothing."""
 
 metadata = MetaData(schema=SCHEMA)
 

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from gateway.cli import auditors
 from gateway.cli.output import FormatOption, say, show_rows
 from gateway.database import owner_url
 from gateway.settings import Settings
@@ -12,6 +13,7 @@ from ledger.migrate import upgrade as upgrade_database
 from ledger.migrate import upgrade_sql
 
 app = typer.Typer(help="The database's schema.", no_args_is_help=True)
+app.add_typer(auditors.app, name="auditors")
 
 
 @app.command()

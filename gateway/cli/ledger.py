@@ -13,6 +13,7 @@ from rich.status import Status
 from gateway.cli.output import FormatOption, say, show_rows, write_line
 from gateway.cli.session import services
 from ledger import rebuild as rebuilding
+from ledger.access.duty import Duty
 
 DIFFERENCES = 3
 """Exit code when a projection is not what its events amount to."""
@@ -49,7 +50,8 @@ def rebuild(
     format_: FormatOption = None,
 ) -> None:
     """Write the projections anew from events, or compare them with what events amount to."""
-    with services() as (wired, _), _progress() as progress:
+    duty = Duty.RECONCILER if check else Duty.WRITER
+    with services(needs=(duty,)) as (wired, _), _progress() as progress:
         if not check:
             say(f"rebuilt {rebuilding.rebuild(wired.engine, progress)} streams")
             return

@@ -12,7 +12,7 @@ from effects.errors import EffectsError
 from gateway.cli.output import say
 from gateway.embedded.errors import EmbeddedPostgresError
 from gateway.errors import BadInput, GatewayError, NotFound
-from ledger.errors import BadDatabaseUrl, LedgerError, ToolLogRefused
+from ledger.errors import BadDatabaseUrl, LedgerError, NotAnAuditor, ToolLogRefused, UnknownLogin
 
 COMMANDS = {"serve": "serve", "worker": "serve", "demo": "demo", "decode": "decode"}
 """Single commands, each a function of its name in a module of this package."""
@@ -21,6 +21,7 @@ NOUNS = ("db", "effects", "streams", "intents", "doubt", "reconcile", "ledger")
 """Commands with verbs of their own, each the ``app`` of a module of this package."""
 
 
+_BAD_ARGUMENTS = BadDatabaseUrl | ToolLogRefused | UnknownLogin | NotAnAuditor
 _FILE_FAULTS = FileNotFoundError | PermissionError | IsADirectoryError | NotADirectoryError | UnicodeError
 
 
@@ -71,7 +72,7 @@ def run() -> NoReturn:
 
 
 def _fail(error: Exception) -> NoReturn:
-    bad_input = isinstance(error, BadInput | NotFound | BadDatabaseUrl | ToolLogRefused | _FILE_FAULTS)
+    bad_input = isinstance(error, BadInput | NotFound | _BAD_ARGUMENTS | _FILE_FAULTS)
     say(f"error: {_code(error)}: {_told(error)}")
     sys.exit(2 if bad_input else 1)
 

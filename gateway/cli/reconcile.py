@@ -18,6 +18,7 @@ from gateway.cli.session import services
 from gateway.errors import InvalidRequest
 from gateway.service.scanning import find_blocks
 from gateway.wiring import utc_now
+from ledger.access.duty import Duty
 from ledger.reconcile.finding import Finding
 from ledger.reconcile.run import Options, Progress, Reconciliation, run
 from ledger.reconcile.toollog import ToolLog
@@ -63,7 +64,7 @@ def run_(
         raise InvalidRequest(f"findings are written as {' or '.join(KINDS)}, not {out.suffix or out.name}")
     options = Options(since=_aware(since), until=_aware(until), commit_key=commit_key)
     with ExitStack() as stack:
-        wired, caller = stack.enter_context(services())
+        wired, caller = stack.enter_context(services(needs=(Duty.RECONCILER,)))
         if commit_key is not None:
             wired.streams.state(caller, commit_key)
         log = None if tool_log is None else stack.enter_context(ToolLog(tool_log, complete=complete))

@@ -18,7 +18,8 @@ from gateway.running import dispatcher_over
 from gateway.service.services import Services
 from gateway.settings import Settings
 from gateway.wiring import wire
-from ledger.connect import check_service_login
+from ledger.access.duty import Duty
+from ledger.access.login import check_login
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -35,7 +36,8 @@ def serve(
         raise Forbidden(f"without keys the gateway runs open and listens on loopback only, not on {host}")
     settings = Settings()
     configure_logs()
-    with database(settings, "commitgate-gateway") as engine:
+    needs = (Duty.WRITER, Duty.SEALER, *([Duty.DISPATCHER] if dispatch else []))
+    with database(settings, "commitgate-gateway", needs) as engine:
         running = dispatcher_over(engine, settings) if dispatch else None
         wake = (lambda: None) if running is None else running.wake
         wired = wire(engine, wake=wake, notify=settings.notify)
@@ -44,7 +46,7 @@ def serve(
             intents=wired.intents,
             tables=wired.tables,
             doubts=wired.doubts,
-            ready=lambda: check_service_login(engine),
+            ready=lambda: _ignore(check_login(engine, needs)),
         )
         say(
             f"open: no keys exist, so every caller on this machine may do everything in tenant {settings.tenant!r}"
@@ -70,7 +72,7 @@ def worker() -> None:
     """Run a dispatcher alone; run as many as you like."""
     settings = Settings()
     configure_logs()
-    with database(settings, "commitgate-worker") as engine:
+    with database(settings, "commitgate-worker", (Duty.DISPATCHER,)) as engine:
         running = dispatcher_over(engine, settings)
         ended = threading.Event()
         for name in (signal.SIGINT, signal.SIGTERM):
@@ -79,6 +81,10 @@ def worker() -> None:
         write_line({"dispatching": running.worker_id})
         ended.wait()
         running.stop()
+
+
+def _ignore(_held: object) -> None:
+    return None
 
 
 def _listen(host: str, port: int) -> socket.socket:

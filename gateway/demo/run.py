@@ -29,6 +29,7 @@ from gateway.demo.turns import Turns
 from gateway.service.scanning import find_blocks
 from gateway.settings import Settings
 from gateway.wiring import utc_now
+from ledger.access.duty import Duty
 from ledger.migrate import upgrade
 from ledger.reconcile.run import Options as ReconcileOptions
 from ledger.reconcile.run import run as reconcile
@@ -99,7 +100,7 @@ class _Stage:
         self.ending.check()
         shop = opened(shop_child, self.home, READY_SECONDS)
         api = self.stack.enter_context(Api(url_of(gateway, READY_SECONDS)))
-        engine = self.stack.enter_context(database(settings, "commitgate-demo"))
+        engine = self.stack.enter_context(database(settings, "commitgate-demo", [Duty.RECONCILER]))
         # Once more: it has to end before the hold on the database above is let go, whose end is waited for.
         self.stack.callback(gateway.stop)
         api.apply_effects(effect_table(shop))

@@ -124,6 +124,10 @@ class EmbeddedPostgres:
         """SQLAlchemy URL of the services' login, in `commitgate_service`; neither owner nor superuser."""
         return self._open_notice.url(APP)
 
+    def login_url(self, login: str) -> str:
+        """SQLAlchemy URL of one of the logins of ``gateway.embedded.logins``."""
+        return self._open_notice.url(login)
+
     @property
     def admin_url(self) -> str:
         """SQLAlchemy URL of the superuser, for tests."""

@@ -65,9 +65,7 @@ def _create_auditors() -> None:
             comment="Role that logs in, as session_user says it; no setting changes that.",
         ),
         sa.Column("tenant", sa.Text(), nullable=False, comment="The one tenant whose rows it is shown."),
-        sa.CheckConstraint(
-            "login <> '' and octet_length(login) <= 63", name="auditors_login_is_a_name"
-        ),
+        sa.CheckConstraint("login <> '' and octet_length(login) <= 63", name="auditors_login_is_a_name"),
         sa.CheckConstraint("tenant <> ''", name="auditors_tenant_named"),
         sa.PrimaryKeyConstraint("login", name="auditors_pkey"),
         schema="ledger",

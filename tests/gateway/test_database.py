@@ -11,10 +11,11 @@ from sqlalchemy.exc import DBAPIError
 from gateway import embedded
 from gateway.database import database
 from gateway.settings import Settings
+from ledger.access.duty import SERVICE_DUTIES
 
 
 def test_a_server_that_is_killed_under_its_user_comes_back_under_the_same_address(tmp_path: Path) -> None:
-    with database(Settings(home=tmp_path / "home"), "test") as engine:
+    with database(Settings(home=tmp_path / "home"), "test", SERVICE_DUTIES) as engine:
         with engine.connect() as connection:
             assert connection.scalar(text("select 1")) == 1
         with embedded.start(tmp_path / "home") as other:
