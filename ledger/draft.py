@@ -25,7 +25,10 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Everything that one transaction is to write on top of ``before``."""
+    """Everything that one transaction is to write on top of ``before``.
+
+    ``met``: how often the server had changed when ``before`` was read (``AnsweringServer.changes``).
+    """
 
     stream: StreamName
     before: StreamState
@@ -33,6 +36,7 @@ class Draft:
     records: tuple[Record, ...]
     rows: ProjectionRows
     side: tuple[SideRow, ...]
+    met: int
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -41,7 +45,13 @@ class Draft:
 
 
 def draft(
-    stream: StreamName, before: StreamState, change: Change, *, at: datetime, salt: Callable[[], bytes]
+    stream: StreamName,
+    before: StreamState,
+    change: Change,
+    *,
+    at: datetime,
+    salt: Callable[[], bytes],
+    met: int = 0,
 ) -> Draft:
     """Record the events of ``change`` behind ``before`` and fold them.
 
@@ -55,7 +65,7 @@ def draft(
     for record in records:
         after = fold(after, record.event)
     side = tuple([_completed(row, records, after) for row in change.side])
-    return Draft(stream, before, after, records, rows(before, after), side)
+    return Draft(stream, before, after, records, rows(before, after), side, met)
 
 
 def _record(new: NewEvent, seq: int, at: datetime, salt: bytes) -> Record:

@@ -213,7 +213,22 @@ def _settled(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
     return _answered(intent, event, body) if body["attempt"] == intent.open_attempt else intent
 
 
+def _unanswered(intent: Intent) -> bool:
+    return intent.open_attempt is None and intent.state in (IntentState.HELD, IntentState.RELEASED)
+
+
 def _expired(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
+    since = body.get("since")
+    if since is not None and _unanswered(intent) and body["attempt"] == intent.attempts + 1:
+        # Sent, for all that is known, by an earlier incarnation of the database, at the earliest when it was let go.
+        return replace(
+            intent,
+            state=IntentState.HELD,
+            reason=body["because"],
+            release=None,
+            attempts=body["attempt"],
+            first_dispatched_at=datetime.fromisoformat(since),
+        )
     if body["attempt"] != intent.open_attempt:
         return intent
     if intent.state is IntentState.VOIDED:
@@ -230,11 +245,15 @@ def _expired(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
 
 
 def _in_doubt(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
-    # An expired attempt may turn out to be one that must not be repeated.
-    unanswered = intent.open_attempt is None and intent.state in (IntentState.HELD, IntentState.RELEASED)
-    if body["attempt"] != (intent.attempts if unanswered else intent.open_attempt):
+    # An expired attempt may turn out to be one that must not be repeated; one that is not known, one that was lost with
+    # an earlier incarnation of the database.
+    attempt = body["attempt"]
+    known = (intent.attempts, intent.attempts + 1) if _unanswered(intent) else (intent.open_attempt,)
+    if attempt not in known:
         return intent
-    return replace(intent, state=IntentState.IN_DOUBT, reason=body["because"], open_attempt=None)
+    return replace(
+        intent, state=IntentState.IN_DOUBT, reason=body["because"], open_attempt=None, attempts=attempt
+    )
 
 
 def _resolved(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:

@@ -29,6 +29,7 @@ from sqlalchemy.exc import DBAPIError
 
 from ledger.events import EFFECTS_STREAM, EventType
 from ledger.faults import unavailable
+from ledger.incarnation import Incarnations
 from ledger.schema import dispatches, events, intents, of_stream, streams
 from ledger.sharding import StreamName
 
@@ -52,11 +53,15 @@ class ExpiredLease:
 
 
 class Work:
-    """Questions to the ledger about what waits. ``engine``: from ``ledger.connect``. All raise LedgerUnavailable."""
+    """Questions to the ledger about what waits. ``engine``: from ``ledger.connect``. All raise LedgerUnavailable.
+
+    ``incarnations``: whether the database is still the one on which it began to wait.
+    """
 
     def __init__(self, engine: Engine) -> None:
         """See the class."""
         self._engine = engine
+        self.incarnations = Incarnations(engine)
 
     def released(self, shards: Sequence[int], limit: int, *, after: int = -1) -> list[ReleasedCall]:
         """At most ``limit`` released calls: those of the shards beyond ``after`` first, then the others."""

@@ -16,6 +16,7 @@ from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
 from ledger.change import Licence, SideRow
 from ledger.errors import LicenceRefused
+from ledger.incarnation import NOT_TAKEN_IN
 from ledger.state import Intent
 from ledger.work import ReleasedCall
 
@@ -64,6 +65,9 @@ class Claims:
         try:
             appended = await self._books.decide(call.stream, decision)
         except LicenceRefused as refused:
+            if refused.constraint == NOT_TAKEN_IN:
+                _log.info("not_taken_in_yet", commit_key=call.stream.commit_key, intent_id=call.intent_id)
+                return Unclaimed(waits=True)
             _log.error(
                 "speculative_effect_violation",
                 commit_key=call.stream.commit_key,

@@ -60,6 +60,16 @@ class _Settlement:
 
     def __call__(self, unfolding: Unfolding, force: TableInForce) -> Sequence[SideRow]:
         lease = self.lease
+        if lease.intent_id not in unfolding.state.intents:
+            # The database came back without it: nothing here can hold what came of it, so the log has to.
+            outcome = {"status": self._outcome.status.value, "content": self._outcome.content}
+            _log.error(
+                "outcome_of_lost_intent",
+                commit_key=lease.stream.commit_key,
+                intent_id=lease.intent_id,
+                **outcome,
+            )
+            return ()
         on_time = dispatching.settle(unfolding, force, lease.intent_id, lease.attempt, self._outcome)
         self.type = EventType.DISPATCH_SETTLED if on_time else EventType.DISPATCH_LATE
         if not on_time:
@@ -82,6 +92,9 @@ class _Loss:
 
     def __call__(self, unfolding: Unfolding, force: TableInForce) -> Sequence[SideRow]:
         lease = self.lease
+        if lease.intent_id not in unfolding.state.intents:
+            _log.error("loss_of_lost_intent", commit_key=lease.stream.commit_key, intent_id=lease.intent_id)
+            return ()
         lost = dispatching.lose(
             unfolding,
             force,

@@ -15,6 +15,7 @@ from gateway.dispatcher.books import Books, Sleep
 from gateway.dispatcher.call import Call
 from gateway.dispatcher.claim import Claims, Unclaimed
 from gateway.dispatcher.cooling import Cooling
+from gateway.dispatcher.incarnation import Intake
 from gateway.dispatcher.leases import LeaseKeeper
 from gateway.dispatcher.outcome import Outcomes
 from gateway.dispatcher.settings import DispatcherSettings
@@ -74,6 +75,9 @@ class Dispatcher:
             ledger, floor=settings.lease_floor, monotonic=monotonic, sleep=asyncio.sleep
         )
         self._sweep = Sweep(self._books, work, settings, sleep=asyncio.sleep, found_work=self.wake)
+        self._intake = Intake(
+            self._books, work.incarnations, settings, sleep=asyncio.sleep, found_work=self.wake
+        )
         self._cooling = Cooling(monotonic)
         self._running: dict[ReleasedCall, asyncio.Task[None]] = {}
         self._late: set[asyncio.Task[None]] = set()
@@ -120,7 +124,13 @@ class Dispatcher:
 
     async def _serve(self, stopped: Callable[[], bool]) -> None:
         self._wake.bind()
-        keepers = [asyncio.create_task(self._leases.run()), asyncio.create_task(self._sweep.run())]
+        # First of all, so that nothing is claimed in vain where only the server was started again.
+        await self._intake.attempt()
+        keepers = [
+            asyncio.create_task(self._leases.run()),
+            asyncio.create_task(self._sweep.run()),
+            asyncio.create_task(self._intake.run()),
+        ]
         try:
             with self._hearing(self.wake):
                 while not stopped():

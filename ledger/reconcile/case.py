@@ -50,8 +50,8 @@ class Case:
         return (t for t in self.trails.values() if t is not trail and t.held is not None)
 
     def sendings(self) -> Iterator[tuple[Trail, Attempt]]:
-        """Every dispatch in the union of events and rows, with its intent."""
-        return ((t, a) for t in self.trails.values() for a in t.ordered_attempts())
+        """Every dispatch in the union of events and rows, with its intent; not what the database only may have lost."""
+        return ((t, a) for t in self.trails.values() for a in t.ordered_attempts() if not a.lost)
 
     def finding(
         self,

@@ -9,6 +9,7 @@ from effects.errors import FootprintRefused
 from effects.footprint import Footprint
 from effects.order import CallView
 from ledger.events import Event, EventType
+from ledger.incarnation import RESTORED
 from ledger.reconcile.evidence import DispatchRow
 
 
@@ -37,6 +38,13 @@ class Attempt:
         return any(
             e.type is EventType.DISPATCH_SETTLED and body_of(e).get("unsent") is True for e in self.outcomes
         )
+
+    @property
+    def lost(self) -> bool:
+        """Whether the database has forgotten that it was sent, if it was (``database_restored``)."""
+        first = self.outcomes[0] if self.outcomes else None
+        unknown = self.started is None and self.row is None
+        return unknown and first is not None and body_of(first).get("because") == RESTORED
 
     @property
     def effect(self) -> EffectClass:
@@ -221,6 +229,9 @@ def _after(now: Standing, event: Event) -> Standing:
     if settles_doubt:
         return replace(now, open_attempt=None, doubt_seq=None, settled_seq=event.seq)
     if event.type not in _OUTCOMES or event.attempt != now.open_attempt:
+        if event.type is EventType.DISPATCH_IN_DOUBT and now.open_attempt is None and now.settled_seq is None:
+            # After an attempt that expired, or of one that the database lost.
+            return replace(now, attempt=event.attempt, doubt_seq=event.seq)
         return now
     return replace(
         now,
