@@ -33,6 +33,7 @@ from ledger.group.transaction import GroupTransaction
 from ledger.group.writer import GroupWriter
 from ledger.payload import fresh_salt
 from ledger.read import read_batch, read_events
+from ledger.server import server_of
 from ledger.session import single
 from ledger.sharding import StreamName
 from ledger.state import StreamState
@@ -89,6 +90,8 @@ class Ledger:
         self._sleep = sleep
         self._jitter = jitter
         self._cache = StateCache(cached_streams)
+        self._server = server_of(engine)
+        self._server.on_change(self.forget)
         self._writer = GroupWriter(GroupTransaction(engine, sleep, notify=notify), places=places)
         self._turns = Turns()
         self._again = ThreadPoolExecutor(AGAIN_THREADS, "commitgate-again")
@@ -120,6 +123,11 @@ class Ledger:
         """End its own threads, once what was submitted is decided."""
         self._again.shutdown()
 
+    @property
+    def databases(self) -> int:
+        """How often another server or database has answered: what was read under another number is not remembered."""
+        return self._server.changes
+
     def forget(self) -> None:
         """Drop every remembered state: the database is not the one that they were read from."""
         self._cache.clear()
@@ -135,14 +143,16 @@ class Ledger:
         """
         stream = StreamName.of(tenant, commit_key)
         with self._turns.turn(stream, within=_TURN):
+            met = self._server.changes
             state = self._cache.get(stream) or self._read(stream)
             for tries in range(TRIES):
-                done = self._try(stream, state, decide)
+                done = self._try(stream, state, decide, met)
                 if done is not None:
                     return done
                 self._sleep(self._jitter() * min(0.001 * 2**tries, _LONGEST_PAUSE))
+                before, met = met, self._server.changes
                 newer = self._read(stream)
-                if newer.seq == state.seq:
+                if newer.seq == state.seq and before == met:
                     # Nobody was faster, so what is remembered here is not what the database holds.
                     self._cache.drop(stream)
                     newer = self._read(stream)
@@ -171,7 +181,7 @@ class Ledger:
 
         def told(verdict: BaseException | None) -> None:
             if verdict is None:
-                self._cache.put(stream, ready.after)
+                self._remember(stream, ready.after, ready.met)
                 future.set_result(Appended(ready.after, ready.events))
             elif isinstance(verdict, Conflict):
                 again()
@@ -183,6 +193,7 @@ class Ledger:
 
     def _ready(self, stream: StreamName, decide: Callable[[StreamState], Change]) -> Draft | None:
         """The draft of what is decided on the remembered state; None where it takes a look at the database."""
+        met = self._server.changes
         state = self._cache.get(stream)
         if state is None:
             return None
@@ -190,42 +201,54 @@ class Ledger:
             change = decide(state)
             if not change.events and not change.side:
                 return None
-            return draft(stream, state, change, at=self._clock(), salt=self._salt)
+            return draft(stream, state, change, at=self._clock(), salt=self._salt, met=met)
         except Exception:  # noqa: BLE001 - append finds out whether the state was the newest, and raises it
             return None
 
     def _try(
-        self, stream: StreamName, state: StreamState, decide: Callable[[StreamState], Change]
+        self, stream: StreamName, state: StreamState, decide: Callable[[StreamState], Change], met: int
     ) -> Appended | None:
-        """Decide on ``state`` and write; None where the stream is further than that.
+        """Decide on ``state`` and write; None where the stream is further than that, or another server answers.
 
         Writing shows whether the state was the newest. Where nothing is to be written it has to be read.
         """
         try:
             change = decide(state)
         except Exception:
-            if self._read(stream).seq != state.seq:
+            if not self._is_newest(stream, state, met):
                 return None
             raise
         if not change.events and not change.side:
-            return Appended(state, ()) if self._read(stream).seq == state.seq else None
-        ready = draft(stream, state, change, at=self._clock(), salt=self._salt)
+            return Appended(state, ()) if self._is_newest(stream, state, met) else None
+        ready = draft(stream, state, change, at=self._clock(), salt=self._salt, met=met)
         try:
             self._writer.write(ready)
         except Conflict:
             return None
-        self._cache.put(stream, ready.after)
+        self._remember(stream, ready.after, met)
         return Appended(ready.after, ready.events)
 
+    def _is_newest(self, stream: StreamName, state: StreamState, met: int) -> bool:
+        return self._read(stream).seq == state.seq and met == self._server.changes
+
     def _read(self, stream: StreamName) -> StreamState:
-        state = self._cache.get(stream) or initial(stream.tenant, stream.commit_key)
+        met = self._server.changes
+        known = self._cache.get(stream)
         with single(self._engine) as connection:
+            if met != self._server.changes:
+                known, met = None, self._server.changes
+            state = known or initial(stream.tenant, stream.commit_key)
             fresh = read_events(connection, stream, after=state.seq)
         for event in fresh:
             state = fold(state, event)
         if fresh:
-            self._cache.put(stream, state)
+            self._remember(stream, state, met)
         return state
+
+    def _remember(self, stream: StreamName, state: StreamState, met: int) -> None:
+        self._cache.put(stream, state)
+        if met != self._server.changes:
+            self._cache.drop(stream)
 
 
 def _into(

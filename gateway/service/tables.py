@@ -25,20 +25,22 @@ class EffectTables:
     def __init__(self, ledger: Ledger, clock: Callable[[], datetime]) -> None:
         self._ledger = ledger
         self._clock = clock
-        self._parsed: dict[str, TableInForce] = {}
+        self._parsed: dict[str, tuple[int, TableInForce]] = {}
         self._lock = Lock()
 
     def current(self, tenant: str) -> TableInForce:
         """The version in force now; version 0, which knows no tool, if none was ever applied."""
+        # Another database may hold another table under the same version.
+        database = self._ledger.databases
         version = self._ledger.read(tenant, EFFECTS_STREAM).seq
         with self._lock:
-            known = self._parsed.get(tenant)
-        if known is not None and known.version == version:
+            parsed_of, known = self._parsed.get(tenant, (database, None))
+        if known is not None and known.version == version and parsed_of == self._ledger.databases:
             return known
         event = self._last(tenant, version)
         force = TableInForce(0, EMPTY) if event is None else _in_force(event)
         with self._lock:
-            self._parsed[tenant] = force
+            self._parsed[tenant] = (database, force)
         return force
 
     def show(self, principal: Principal) -> TableInForce:
