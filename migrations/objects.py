@@ -1,4 +1,4 @@
-"""The SQL objects that are no tables: schema, role, functions, triggers, grants, owners; one a file under ``sql/``.
+"""The SQL objects that are no tables: schemas, roles, functions, views, triggers, grants, owners; one a file under ``sql/``.
 
 Functions of a table's rows (``row_functions``) come after the tables, all others before them.
 
@@ -11,7 +11,7 @@ from pathlib import Path
 _ROOT = Path(__file__).parent / "sql"
 
 BEFORE_TABLES = ("schemas", "roles", "functions")
-AFTER_TABLES = ("row_functions", "triggers", "grants", "owners")
+AFTER_TABLES = ("row_functions", "views", "triggers", "grants", "owners")
 
 
 def source(kind: str, name: str) -> str:
