@@ -101,9 +101,10 @@ class Sealer:
             return Sealed(self._size, self._size, leading=False)
         events = sum(len(run.hashes) for run in due.runs) // 32
         self._size, self._edge = size + events, edge
-        self._unmark(due.idle)
-        behind, self._after = self._after, due.reached
-        more = bool(due.runs) and not (behind is BEGINNING and due.reached is BEGINNING)
+        unmarked = self._unmark(due.idle)
+        before, self._after = self._after, due.reached
+        # Bounded, or begun in the middle: the streams that were not looked at come next.
+        more = bool(due.runs or unmarked) if due.reached != BEGINNING else before != BEGINNING
         return Sealed(size, size + events, events, _lag(due), more=more, broken=due.broken)
 
     def _take(self, connection: Connection) -> int | None:
@@ -138,10 +139,13 @@ class Sealer:
             lambda level, tile: edge.get((level, tile), b""), size, b"".join([run.hashes for run in runs])
         )
 
-    def _unmark(self, idle: tuple[Idle, ...]) -> None:
+    def _unmark(self, idle: tuple[Idle, ...]) -> int:
+        """Take the marks of idle streams away; of how many."""
         self._resting = {name: until for name, until in self._resting.items() if until > self._round}
-        for name in unmark(self._engine, [given for given in idle if given[0] not in self._resting]):
-            self._resting[name] = self._round + _REST_ROUNDS
+        given = [each for each in idle if each[0] not in self._resting]
+        held = unmark(self._engine, given)
+        self._resting.update(dict.fromkeys(held, self._round + _REST_ROUNDS))
+        return len(given) - len(held)
 
 
 def _write_seals(connection: Connection, size: int, runs: list[Run]) -> None:
