@@ -21,7 +21,7 @@ from ledger.connect import connect
 from ledger.events import EventType, NewEvent
 from ledger.migrate import status, upgrade
 from ledger.state import StreamState
-from tests import plain
+from tests import plain, statements
 from tests.gateway.dispatcher.floor import Clock, Floor
 from tests.gateway.toolserver import ToolServer, eventually
 from tests.ledger import story
@@ -47,7 +47,7 @@ REFUSED = [
 @pytest.fixture(autouse=True)
 def refusing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("COMMITGATE_WAKE", "poll")
-    with hook.installed():
+    with statements.looked_at_by(hook.refuse):
         yield
 
 
