@@ -3,9 +3,11 @@
 Pure: each function takes a branch and gives the branch after. Whether an event is allowed is for the caller to have checked.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from itertools import repeat
+from typing import Any, cast
 
 from ledger.state import Branch, Token
 
@@ -25,9 +27,16 @@ class SpelledToken:
         return self.text == token.text
 
 
+# Tokens are made by the hundred thousand: without a call of Python for each.
+_TOKEN = cast("Callable[[tuple[Any, ...]], Token]", partial(tuple.__new__, Token))
+
+
 def placed(tokens: Iterable[Mapping[str, Any]], *, round_: int, seq: int) -> tuple[Token, ...]:
     """Tokens as the payload of an event spells them (``text``, ``id``, ``drafter``), with their round and seq."""
-    return tuple([Token(t["text"], t.get("id"), round_, seq, t.get("drafter")) for t in tokens])
+    spelled = list(tokens)
+    texts, ids = [t["text"] for t in spelled], [t.get("id") for t in spelled]
+    drafters = [t.get("drafter") for t in spelled]
+    return tuple(map(_TOKEN, zip(texts, ids, repeat(round_), repeat(seq), drafters, strict=False)))
 
 
 def draft(branch: Branch, tokens: tuple[Token, ...]) -> Branch:

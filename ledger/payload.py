@@ -1,7 +1,7 @@
 """How a payload is stored: canonical text, a salt, and the digest of both. The stored bytes are hashed."""
 
 import hashlib
-import secrets
+import os
 from typing import cast
 
 from effects.canonical import canonical, canonical_of_plain, from_canonical
@@ -36,7 +36,18 @@ def parsed(text: str | bytes) -> Payload:
 
 def fresh_salt() -> bytes:
     """Random bytes: without them the digest of a redacted payload could be guessed from likely payloads."""
-    return secrets.token_bytes(SALT_BYTES)
+    try:
+        return _salts.pop()
+    except IndexError:
+        drawn = os.urandom(SALT_BYTES * _DRAWN)
+        _salts.extend(drawn[at : at + SALT_BYTES] for at in range(SALT_BYTES, len(drawn), SALT_BYTES))
+        return drawn[:SALT_BYTES]
+
+
+# Drawn ahead, each given once; a child process must not give what its parent gives too.
+_DRAWN = 256
+_salts: list[bytes] = []
+os.register_at_fork(after_in_child=_salts.clear)
 
 
 def payload_digest(salt: bytes, text: str | bytes) -> bytes:
