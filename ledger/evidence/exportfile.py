@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple, cast
 
 from effects.canonical import canonical
+from effects.strict_json import JSONRefused
 from ledger.errors import ExportRefused
 from ledger.evidence.checkpoint import Checkpoint
 from ledger.evidence.note import body_of
@@ -137,7 +138,7 @@ def parse_header(line: bytes) -> Header:
     if not isinstance(note, str) or not (tenant is None or isinstance(tenant, str)):
         raise ExportRefused("the first line is not the header of an export")
     header = Header(note, tenant)
-    if header.line() != line:
+    if not _is_spelled(line, header):
         raise ExportRefused(f"the header is not that of {FORMAT}, or not spelled as it is written")
     return header
 
@@ -159,12 +160,19 @@ def parse_line(line: bytes) -> EventLine | HashLine | CheckpointLine:
 def _checkpoint(line: bytes) -> CheckpointLine:
     fields = _json(line)
     note, number = fields.get("checkpoint"), fields.get("number")
-    if not isinstance(note, str) or not isinstance(number, int):
+    if not isinstance(note, str) or type(number) is not int:
         raise ExportRefused("the line is no checkpoint's")
     checkpoint = CheckpointLine(note, number)
-    if checkpoint.line() != line:
+    if not _is_spelled(line, checkpoint):
         raise ExportRefused("the checkpoint's line is not spelled as it is written")
     return checkpoint
+
+
+def _is_spelled(line: bytes, value: Header | CheckpointLine) -> bool:
+    try:
+        return value.line() == line
+    except JSONRefused:
+        return False
 
 
 def _json(line: bytes) -> dict[str, object]:

@@ -193,23 +193,28 @@ class Verification:
             raise self._here(Wrong.CONTENT, "an export of everyone's events shows each of them")
 
     def opened(self, note: str, what: str) -> Checkpoint:
-        """The checkpoint in ``note``: signed by the key, for the log of the header."""
+        """The checkpoint in ``note``, signed by the key."""
         try:
             checkpoint = Checkpoint.parse(self._key.open(note))
         except NoteRefused as error:
             raise self._unproved(Wrong.SIGNATURE, f"{what}: {error}") from error
         except CheckpointRefused as error:
             raise self._unproved(Wrong.CHECKPOINT, f"{what}: {error}") from error
+        self.check_origin(checkpoint, what)
+        return checkpoint
+
+    def check_origin(self, checkpoint: Checkpoint, what: str) -> None:
+        """The checkpoint was made for the log of the header."""
         if self._end.origin not in ("", checkpoint.origin):
             raise self._unproved(Wrong.ORIGIN, f"{what} is one of {checkpoint.origin}")
-        return checkpoint
 
     def check_place(self, checkpoint: Checkpoint) -> None:
         """The checkpoint covers exactly the events before it, and none before it did."""
         size = self._tree.size
         if checkpoint.size != size:
             message = f"a checkpoint of {checkpoint.size} events stands after {size}"
-            raise Found(Wrong.MISPLACED, size, max(size, checkpoint.size), message)
+            first = max(self._vouched, min(size, checkpoint.size))
+            raise Found(Wrong.MISPLACED, first, max(size, checkpoint.size), message)
         if self._checkpoints and self._vouched == size:
             raise Found(Wrong.MISPLACED, size, size, "there are two checkpoints of one size")
 
