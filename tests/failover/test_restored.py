@@ -1,0 +1,147 @@
+"""Databases that came back without what they knew: noticed, in doubt, and nothing is sent again."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from effects.intent import IntentState
+from gateway.dispatcher.incarnation import Intake
+from gateway.principal import everyone
+from gateway.service.doubts import Doubts
+from ledger.connect import connect
+from ledger.incarnation import RESTORED
+from ledger.rebuild import check
+from tests.failover.servers import DATABASE, Fleet, both
+from tests.gateway.dispatcher.floor import TENANT, Clock, Floor, with_settings
+from tests.gateway.toolserver import ToolServer, eventually
+
+PATIENT = with_settings(lease_floor=60.0)
+WRITES = 5
+
+
+@contextmanager
+def floor_over(url: str) -> Iterator[Floor]:
+    engine = connect(url)
+    with ToolServer() as tools:
+        yield Floor(engine, tools, Clock())
+    engine.dispose()
+
+
+class Story:
+    """Calls that are let go and not sent, then sent and settled by a dispatcher that goes on running."""
+
+    def __init__(self, floor: Floor) -> None:
+        self.floor = floor
+        self.writes = [floor.turn("write", key=f"w{n}") for n in range(WRITES)]
+        self.behind = two_writes(floor)
+        self.put = floor.turn("put", key="p")
+        self.read = floor.turn("read")
+
+    def all_settled(self) -> None:
+        for turn in (*self.writes, self.put, self.read):
+            turn.until(IntentState.SETTLED, final=True)
+        eventually(lambda: all(i.final for i in self.behind_intents))
+        assert self.sent() == {"/write": WRITES + 2, "/put": 1, "/read": 1}
+
+    @property
+    def behind_intents(self) -> list:
+        return list(self.floor.ledger.read(TENANT, self.behind).intents.values())
+
+    def sent(self) -> dict[str, int]:
+        return {path: len(self.floor.tools.received(path)) for path in ("/write", "/put", "/read")}
+
+    def all_in_doubt(self) -> None:
+        """Writes in doubt; what may be repeated was, the key being the same."""
+        for turn in self.writes:
+            assert turn.until(IntentState.IN_DOUBT).reason == RESTORED
+        assert [i.state for i in self.behind_intents] == [IntentState.IN_DOUBT] * 2
+        self.put.until(IntentState.SETTLED, final=True)
+        self.read.until(IntentState.SETTLED, final=True)
+        assert self.sent() == {"/write": WRITES + 2, "/put": 2, "/read": 2}
+        assert len({r.headers["idempotency-key"] for r in self.floor.tools.received("/put")}) == 1
+
+    def goes_on(self) -> None:
+        """New calls are sent, and a person can settle a doubt."""
+        self.floor.turn("write", key="later").until(IntentState.SETTLED, final=True)
+        assert self.sent()["/write"] == WRITES + 3
+        doubts = Doubts(self.floor.engine, self.floor.ledger, self.floor.tables, self.floor.clock)
+        one = self.writes[0]
+        doubts.resolve(
+            everyone(TENANT), one.key, one.intent.intent_id, happened=True, reason="seen in its log"
+        )
+        assert one.intent.final
+        assert list(check(self.floor.engine)) == []
+
+
+def two_writes(floor: Floor) -> str:
+    """A stream whose second WRITE waits for its first, both accepted."""
+    from ledger.events import EventType
+    from tests.gateway.dispatcher.floor import spelled
+
+    turn = floor.draft("write", key="first")
+    turn.write(
+        EventType.TOKENS_DRAFTED, round=0, start=2, tokens=[{"text": spelled("write", {"key": "second"})}]
+    )
+    turn.write(EventType.TOKENS_RULED, round=0, start=0, end=3, accepted=3)
+    return turn.key
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+def test_asynchronous_failover_with_loss(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch, guarded: bool
+) -> None:
+    """The standby holds what was let go, and not that it was sent. Unguarded, every WRITE is sent twice."""
+    primary = fleet.primary()
+    standby = fleet.add(primary.standby("standby"))
+    if not guarded:
+        with primary.admin(DATABASE) as admin:
+            admin.execute("alter table ledger.dispatches disable trigger dispatches_on_known_incarnation")
+        monkeypatch.setattr(Intake, "once", _never)
+    with floor_over(both(primary, standby)) as floor:
+        story = Story(floor)
+        primary.caught_up()
+        standby.follow_nobody()
+        with floor.dispatching(PATIENT), floor.dispatching(PATIENT):
+            story.all_settled()
+            primary.kill()
+            standby.promote()
+            if guarded:
+                story.all_in_doubt()
+                story.goes_on()
+            else:
+                eventually(lambda: story.sent()["/write"] == 2 * (WRITES + 2))
+
+
+async def _never(_intake: Intake) -> int:
+    return 0
+
+
+@pytest.mark.parametrize("new_timeline", [True, False])
+def test_a_backup_put_back_under_running_dispatchers(fleet: Fleet, new_timeline: bool) -> None:
+    server = fleet.primary()
+    with floor_over(server.database(DATABASE).service_url) as floor:
+        story = Story(floor)
+        backup = server.back_up("backup")
+        with floor.dispatching(PATIENT), floor.dispatching(PATIENT):
+            story.all_settled()
+            server.kill()
+            server.put_back(backup)
+            if new_timeline:
+                server.recover_to_new_timeline()
+            server.start(restore_command="/bin/false")
+            story.all_in_doubt()
+            story.goes_on()
+
+
+def test_a_crash_alone_makes_no_doubt(fleet: Fleet) -> None:
+    server = fleet.primary()
+    with floor_over(server.database(DATABASE).service_url) as floor:
+        with floor.dispatching(PATIENT):
+            floor.turn("write", key="before").until(IntentState.SETTLED, final=True)
+        waiting = floor.turn("write", key="waiting")
+        with floor.dispatching(PATIENT):
+            server.kill()
+            server.start()
+            waiting.until(IntentState.SETTLED, final=True)
+        assert len(floor.tools.received("/write")) == 2
