@@ -13,7 +13,7 @@ EVENTS = [sealed("acme", "turn-1", seq, "text") for seq in (1, 2)]
 LEAF = EVENTS[0].leaf
 
 
-@pytest.fixture()
+@pytest.fixture
 def file():
     return io.BytesIO()
 
