@@ -65,9 +65,7 @@ def envelope(
     Always the same eleven names, null where the event has no value. Raises UnwritableValue where a number lies beyond
     2^53 - 1 or a text holds a lone surrogate.
     """
-    for number in (seq, attempt, head_after, cut_at):
-        if number is not None and not -MAX_INTEGER <= number <= MAX_INTEGER:
-            raise UnwritableValue(f"{number} has no canonical JSON")
+    _check_range(seq, attempt, head_after, cut_at)
     if at.tzinfo is None:
         raise UnwritableValue("the time of an event has no time zone")
     text = (
@@ -87,3 +85,9 @@ def envelope(
         return text.encode()
     except UnicodeEncodeError:
         raise UnwritableValue("a lone surrogate is no character") from None
+
+
+def _check_range(*numbers: int | None) -> None:
+    for number in numbers:
+        if number is not None and not -MAX_INTEGER <= number <= MAX_INTEGER:
+            raise UnwritableValue(f"{number} has no canonical JSON")
