@@ -32,7 +32,7 @@ from ledger.faults import unavailable
 from ledger.read import read_events
 from ledger.reconcile.evidence import DispatchRow, Evidence
 from ledger.schema import dispatches, events, intents, of_stream, pauses
-from ledger.sharding import StreamName, shard_of_tenant
+from ledger.sharding import SHARDS, StreamName, shard_of_tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,8 @@ class Walk:
         """The intents that have one of these ids or idempotency keys, over all shards: for leftovers of a log alone."""
         columns = (intents.c.tenant, intents.c.commit_key, intents.c.intent_id, intents.c.idempotency_key)
         query = select(*columns).where(
-            or_(intents.c.intent_id.in_(intent_ids), intents.c.idempotency_key.in_(keys))
+            intents.c.shard.in_(range(SHARDS)),
+            or_(intents.c.intent_id.in_(intent_ids), intents.c.idempotency_key.in_(keys)),
         )
         if self._scope.tenant is not None:
             query = query.where(intents.c.tenant == self._scope.tenant)

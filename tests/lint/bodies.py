@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 import sqlglot
-from sqlglot.tokens import Token
+from sqlglot.tokens import Token, TokenType
 
 _FUNCTIONS = """
 select p.oid::regprocedure::text, l.lanname, coalesce(pg_get_function_sqlbody(p.oid), p.prosrc)
@@ -23,6 +23,14 @@ where n.nspname in ('ledger', 'audit') and c.relkind in ('v', 'm') order by 1
 _BEGIN = {"select", "insert", "update", "delete", "with", "merge", "copy", "perform"}
 _NO_BEGINNING = {"for", "do", "on", "key", "or", "before", "after"}
 """Words after which a word of ``_BEGIN`` begins nothing: FOR UPDATE, DO UPDATE, NO KEY UPDATE."""
+
+_TEXTS = {
+    TokenType.STRING,
+    TokenType.IDENTIFIER,
+    TokenType.HEREDOC_STRING,
+    TokenType.BYTE_STRING,
+    TokenType.UNICODE_STRING,
+}
 
 DYNAMIC = "execute of text that is put together"
 
@@ -39,7 +47,7 @@ def statements(connection: "psycopg.Connection[Any]") -> Iterator[tuple[str, str
 def of_plpgsql(body: str) -> Iterator[str]:
     """The statements of one PL/pgSQL body, each without what PL/pgSQL adds to it (PERFORM, INTO)."""
     tokens = sqlglot.tokenize(body, read="postgres")
-    words = [token.text.lower() for token in tokens]
+    words = ["" if token.token_type in _TEXTS else token.text.lower() for token in tokens]
     place = 0
     while place < len(tokens):
         before = words[place - 1] if place else ""

@@ -13,6 +13,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from tests.lint.exceptions import LED_BY
+
 SCHEMA = "ledger"
 _BLOCKS = (exp.Select, exp.Update, exp.Delete, exp.Insert, exp.Merge, exp.Copy)
 _EQUALITIES = (exp.EQ, exp.NullSafeEQ)
@@ -72,7 +74,7 @@ def _of_block(block: exp.Expr, hot: Collection[str]) -> Iterator[str]:
     own = _own_tables(block, hot)
     if not own:
         return
-    bound = _Bindings(set(own), sole=len(list(_sources(block))) == 1).of(block)
+    bound = _Bindings(own, [source.alias_or_name for source in _sources(block)]).of(block)
     for name, table in own.items():
         if name not in bound:
             yield f"{table} is asked without a shard"
@@ -128,10 +130,10 @@ def _own_tables(block: exp.Expr, hot: Collection[str]) -> dict[str, str]:
 
 @dataclass
 class _Bindings:
-    """Which of a block's hot tables have a shard given. ``sole``: an unqualified column can be of one source alone."""
+    """Which of a block's hot tables (``own``: alias to table) have a shard given. ``sources``: aliases of all sources."""
 
-    own: set[str]
-    sole: bool
+    own: dict[str, str]
+    sources: list[str]
 
     def of(self, block: exp.Expr) -> set[str]:
         where = block.args.get("where")
@@ -142,7 +144,7 @@ class _Bindings:
             name, side = join.this.alias_or_name, (join.args.get("side") or "").upper()
             found, pairs = self._held(join.args["on"]) if join.args.get("on") is not None else (set(), [])
             if any(column.name == "shard" for column in join.args.get("using") or ()):
-                pairs = [(name, one) for one in self.own]
+                pairs = [(name, one) for one in self.sources if one != name]
             pairs += [(other, one) for one, other in pairs]
             if side:
                 # An outer join keeps the rows of one side whatever its condition says.
@@ -192,7 +194,7 @@ class _Bindings:
             compared = list(pairs) if isinstance(condition, _EQUALITIES) else list(pairs)[:1]
         else:
             compared = [(left, right)] if isinstance(condition, _EQUALITIES) else []
-        bound: set[str] = set()
+        bound = {name for side in (left, right) if (name := self._placed(side))}
         equal: list[tuple[str, str]] = []
         for one, other in compared:
             here, there = self._shard_of(one), self._shard_of(other)
@@ -209,6 +211,15 @@ class _Bindings:
         inner = expression.unnest()
         if not isinstance(inner, exp.Column) or inner.name != "shard":
             return None
-        if inner.table:
-            return inner.table if inner.table in self.own else None
-        return next(iter(self.own)) if self.sole else None
+        return self._source_of(inner)
+
+    def _placed(self, expression: exp.Expr) -> str | None:
+        """The table of this block whose place in the log the expression is."""
+        inner = expression.unnest()
+        source = self._source_of(inner) if isinstance(inner, exp.Column) else None
+        return source if source and LED_BY.get(self.own[source]) == inner.name else None
+
+    def _source_of(self, column: exp.Column) -> str | None:
+        if column.table:
+            return column.table if column.table in self.own else None
+        return next(iter(self.own)) if len(self.sources) == 1 else None

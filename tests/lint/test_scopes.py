@@ -5,7 +5,7 @@ import pytest
 from tests.lint.bodies import DYNAMIC, of_plpgsql
 from tests.lint.scopes import Unreadable, tables, unbound
 
-HOT = frozenset({"events", "streams", "intents", "dispatches"})
+HOT = frozenset({"events", "streams", "intents", "dispatches", "seals"})
 
 ASKED = [
     "select seq from ledger.events where shard = %(shard)s and tenant = %(tenant)s::VARCHAR",
@@ -27,6 +27,8 @@ ASKED = [
     "insert into ledger.streams (shard, tenant) values (1, 't') on conflict (shard, tenant) do update set seq = 1",
     "insert into ledger.streams (shard, tenant) select r.shard, r.tenant from json_to_recordset(%s::json)"
     " as r (shard smallint, tenant text) on conflict do nothing",
+    "select 1 from unnest(%s::smallint[], %s::text[]) as given (shard, tenant) join ledger.streams s using (shard, tenant)",
+    "select 1 from ledger.seals p join ledger.events e on e.shard = p.shard where p.first_index >= %s and p.first_index < 9",
     "delete from ledger.streams where streams.shard = %s",
     "delete from ledger.streams s using told t where t.shard = s.shard",
     "copy ledger.events (shard, tenant, seq) from stdin",
@@ -37,6 +39,8 @@ NOT_ASKED = [
     "select seq from ledger.events where tenant = %s",
     "select seq from ledger.events where tenant = 'shard = 1' -- and shard = 1",
     "select shard from ledger.events where not shard = 1",
+    "select 1 from ledger.streams s join ledger.events e using (shard)",
+    "select 1 from ledger.seals p join ledger.events e on e.shard = p.shard where p.last_seq >= %s",
     "select 1 from ledger.events where shard = 1 or tenant = 't'",
     "select 1 from ledger.events where shard > 4",
     "select 1 from ledger.events e where e.shard = e.shard",
