@@ -7,7 +7,7 @@ with gathered as not materialized (
         min(t.seq) filter (where t.type = 'intent.held') as held_seq,
         max(t.seq) filter (where t.type = 'intent.released') as released_seq,
         max(t.seq) filter (where t.type = 'dispatch.started') as dispatch_seq,
-        max(t.attempt) filter (where t.type = 'dispatch.started') as attempts,
+        max(t.attempt) filter (where t.type in ('dispatch.started', 'dispatch.expired', 'dispatch.in_doubt')) as attempts,
         max(t.seq) filter (where t.type = 'intent.call_id') as call_id_seq,
         min(t.seq) filter (where t.type = 'intent.final') as final_seq,
         (array_agg(t.attempt order by t.seq) filter (where t.type = 'intent.final'))[1] as final_attempt,
@@ -69,7 +69,8 @@ select s.shard, s.tenant, s.commit_key, s.intent_id, s.branch,
         when s.state_type in ('intent.held', 'intent.voided', 'intent.refused')
             then s.told -> s.state_seq::text ->> 'reason'
     end as reason,
-    case when s.loosed_seq = s.released_seq then s.released ->> 'release' end as release,
+    case when s.released_seq = greatest(s.loosed_seq, case when s.expired_seq < s.ended_seq or s.ended_seq is null
+        then s.expired_seq end) then s.released ->> 'release' end as release,
     coalesce(s.is_final, false) as final,
     coalesce(s.stale_seq > greatest(s.released_seq, s.ended_seq, 0), false) as stale,
     coalesce(s.attempts, 0) as attempts, s.released ->> 'idempotency_key' as idempotency_key,

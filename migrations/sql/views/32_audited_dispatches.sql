@@ -24,6 +24,7 @@ with told as not materialized (
         max(t.seq) filter (where t.type = 'dispatch.resolved') as resolved_seq,
         max(t.seq) filter (where t.settles_late) as settled_late_seq,
         max(t.seq) filter (where t.type = 'dispatch.late') as late_seq,
+        min(t.seq) filter (where t.type <> 'licence') as first_seq,
         max(t.seq) filter (where t.type <> 'licence') as last_seq,
         max(t.at) as last_at,
         bool_or(t.type = 'dispatch.settled' and t.body ->> 'unsent' = 'true') as unsent,
@@ -58,7 +59,9 @@ select g.shard, g.tenant, g.commit_key, g.intent_id, g.attempt, g.started_branch
     g.told -> g.in_doubt_seq::text as in_doubt,
     g.told -> g.resolved_seq::text as resolved,
     g.in_doubt_seq is not null and g.resolved_seq is null and g.settled_late_seq is null as doubt_open,
-    coalesce(g.settled_seq, g.expired_seq, g.in_doubt_seq, g.resolved_seq, g.late_seq) is null as awaited
+    coalesce(g.settled_seq, g.expired_seq, g.in_doubt_seq, g.resolved_seq, g.late_seq) is null as awaited,
+    g.started_seq is null and not g.licensed
+        and coalesce(g.told -> g.first_seq::text ->> 'because' = 'database_restored', false) as lost
 from gathered g;
 comment on view ledger.audited_dispatches is
     'Every dispatch in the union of events and licences. For the views of schema audit alone.';
@@ -98,3 +101,4 @@ comment on column ledger.audited_dispatches.in_doubt is 'Payload of its first di
 comment on column ledger.audited_dispatches.resolved is 'Payload of its last dispatch.resolved.';
 comment on column ledger.audited_dispatches.doubt_open is 'In doubt, and nothing settled it.';
 comment on column ledger.audited_dispatches.awaited is 'No outcome of any kind is recorded.';
+comment on column ledger.audited_dispatches.lost is 'The database has forgotten that it was sent, if it was.';

@@ -1,13 +1,11 @@
 -- A row for each intent, also the voided ones, as its events leave it.
 create view audit.intents with (security_barrier) as
-select i.shard, i.commit_key, i.intent_id, i.branch, i.round, i.span_start, i.span_end, i.ordinal, i.byte_start, i.byte_end,
-    i.block, i.tool, i.arguments_raw, i.arguments_digest, i.problem, i.call_id, i.effect, i.effect_version,
-    i.footprint::text as footprint, i.state, i.reason, i.release, i.final, i.stale, i.attempts, i.idempotency_key,
-    i.closed_seq, i.held_seq, c.accepted_seq, i.dispatch_seq, i.settled_seq, i.final_seq, i.retry_at, i.result_status,
-    i.result_content::text as result_content, i.redacted
-from ledger.audited_intents i
-left join ledger.audited_calls c on c.shard = i.shard and c.tenant = i.tenant and c.commit_key = i.commit_key
-    and c.intent_id = i.intent_id;
+select c.shard, c.commit_key, c.intent_id, c.branch, c.round, c.span_start, c.span_end, c.ordinal, c.byte_start, c.byte_end,
+    c.block, c.tool, c.arguments_raw, c.arguments_digest, c.problem, c.call_id, c.effect, c.effect_version,
+    c.footprint::text as footprint, c.state, c.reason, c.release, c.final, c.stale, c.attempts, c.idempotency_key,
+    c.closed_seq, c.held_seq, c.accepted_seq, c.dispatch_seq, c.settled_seq, c.final_seq, c.retry_at, c.result_status,
+    nullif(c.result_content::text, 'null') as result_content, c.redacted
+from ledger.audited_calls c;
 comment on view audit.intents is
     'A row for each intent: one tool call asked for by one block, also the voided ones, as its events leave it.';
 comment on column audit.intents.shard is 'Hash of tenant and commit key, 0 to 255: audit.shard(tenant, commit_key).';

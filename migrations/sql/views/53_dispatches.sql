@@ -1,17 +1,15 @@
 -- A row for each dispatch, in the union of the events that tell of it and the licences that allowed it.
 create view audit.dispatches with (security_barrier) as
-select d.shard, d.commit_key, d.intent_id, d.attempt, coalesce(d.started_branch, d.licensed_branch) as branch, i.tool,
-    i.arguments_raw, coalesce(d.started ->> 'effect', d.licensed_effect) as effect, d.started ->> 'release' as release,
+select d.shard, d.commit_key, d.intent_id, d.attempt, coalesce(d.started_branch, d.licensed_branch) as branch, c.tool,
+    c.arguments_raw, coalesce(d.started ->> 'effect', d.licensed_effect) as effect, d.started ->> 'release' as release,
     coalesce(d.started ->> 'worker', d.licensed_worker) as worker, c.accepted_seq,
     coalesce(d.started_seq, d.licensed_seq) as started_seq, d.started_at, d.outcome,
     case when d.outcome is distinct from 'dispatched' then d.last_seq end as outcome_seq,
     case when d.outcome is distinct from 'dispatched' then d.last_at end as outcome_at,
     d.answer ->> 'status' as status, d.unsent, (d.answer ->> 'tries')::integer as tries,
-    (d.answer -> 'content')::text as content, d.started_seq is not null as recorded, d.licensed, d.lease_until,
-    d.licence_open, coalesce(d.redacted, false) or coalesce(i.redacted, false) as redacted
+    nullif((d.answer -> 'content')::text, 'null') as content, d.started_seq is not null as recorded, d.licensed, d.lease_until,
+    d.licence_open, coalesce(d.redacted, false) or coalesce(c.redacted, false) as redacted
 from ledger.audited_dispatches d
-left join ledger.audited_intents i on i.shard = d.shard and i.tenant = d.tenant and i.commit_key = d.commit_key
-    and i.intent_id = d.intent_id
 left join ledger.audited_calls c on c.shard = d.shard and c.tenant = d.tenant and c.commit_key = d.commit_key
     and c.intent_id = d.intent_id;
 comment on view audit.dispatches is

@@ -1,38 +1,9 @@
 -- The union of what was dispatched and what the accepted stream entitles, with what reconciliation finds about it.
 create view audit.dispatched_vs_accepted with (security_barrier) as
-with sides as not materialized (
-    select d.shard, d.tenant, d.commit_key, d.intent_id, d.attempt, true as dispatched,
-        coalesce(d.started_seq, d.licensed_seq) as dispatched_seq, d.unsent, d.outcome, d.answer ->> 'status' as status,
-        coalesce(d.started ->> 'effect', d.licensed_effect) as effect, null::text as finding, null::bigint as finding_seq
-    from ledger.audited_dispatches d
-    union all
-    select c.shard, c.tenant, c.commit_key, c.intent_id, null, false, null, null, null, null, null, null, null
-    from ledger.audited_calls c
-    where c.accepted_seq is not null
-    union all
-    select f.shard, f.tenant, f.commit_key, f.intent_id, f.attempt, false, null, null, null, null, null, f.finding, f.seq
-    from ledger.audited_findings f
-), gathered as not materialized (
-    select s.shard, s.tenant, s.commit_key, s.intent_id, s.attempt, bool_or(s.dispatched) as dispatched,
-        max(s.dispatched_seq) as dispatched_seq, bool_or(s.unsent) as unsent, max(s.outcome) as outcome,
-        max(s.status) as status, max(s.effect) as effect,
-        json_agg(json_build_array(s.finding, s.finding_seq) order by s.finding, s.finding_seq)
-            filter (where s.finding is not null) as findings,
-        max(s.attempt) over of_intent as last_attempt
-    from sides s
-    group by s.shard, s.tenant, s.commit_key, s.intent_id, s.attempt
-    window of_intent as (partition by s.shard, s.tenant, s.commit_key, s.intent_id)
-)
-select g.shard, g.commit_key, c.branch, g.intent_id, g.attempt, c.tool, g.effect as sent_as,
-    c.span_start, c.span_end, g.dispatched, g.dispatched_seq, c.accepted_seq is not null as accepted, c.accepted_seq,
-    c.is_over as over, g.unsent, g.outcome, g.status, found.finding ->> 0 as finding,
-    (found.finding ->> 1)::bigint as finding_seq, coalesce(c.redacted, false) as redacted
-from gathered g
-left join ledger.audited_calls c on c.shard = g.shard and c.tenant = g.tenant and c.commit_key = g.commit_key
-    and c.intent_id = g.intent_id
-left join lateral json_array_elements(g.findings) as found (finding) on true
--- An accepted intent that was dispatched has a row for each dispatch, and none beside them without a finding.
-where g.attempt is not null or g.last_attempt is null or g.findings is not null;
+select s.shard, s.commit_key, s.branch, s.intent_id, s.attempt, s.tool, s.sent_as, s.span_start, s.span_end,
+    s.attempt is not null as dispatched, s.dispatched_seq, s.accepted_seq is not null as accepted, s.accepted_seq, s.over,
+    s.unsent, s.outcome, s.status, s.finding, s.finding_seq, s.redacted
+from ledger.audited_sides s;
 comment on view audit.dispatched_vs_accepted is
     'The union of what was dispatched and what the accepted stream entitles: a row for each dispatch, for each accepted'
     ' intent that was never dispatched, and one more for each finding beyond the first. Acceptance is worked out from token'

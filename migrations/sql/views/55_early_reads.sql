@@ -12,7 +12,7 @@ with reads as not materialized (
 )
 select r.shard, r.commit_key, i.branch, r.intent_id, r.attempt, i.round, i.span_start, i.span_end, i.tool, i.arguments_raw,
     i.arguments_digest, i.block, i.state, r.started_seq as dispatched_seq, r.started_at as dispatched_at, r.outcome,
-    r.answer ->> 'status' as status, (r.answer -> 'content')::text as content,
+    r.answer ->> 'status' as status, nullif((r.answer -> 'content')::text, 'null') as content,
     case
         when i.final_attempt = r.attempt then 'used'
         when exists (

@@ -7,7 +7,7 @@ select d.shard, d.commit_key, i.branch, d.intent_id, d.attempt, i.tool, i.argume
         as ended_by,
     coalesce(d.resolved_seq, d.settled_late_seq) as ended_seq, ended.at as ended_at,
     ended.body ->> 'status' as status, d.resolved ->> 'by' as resolved_by, d.resolved ->> 'reason' as reason,
-    (d.resolved -> 'evidence')::text as evidence,
+    nullif((d.resolved -> 'evidence')::text, 'null') as evidence,
     case when d.late_seq > d.resolved_seq then d.late_seq end as late_evidence_seq,
     d.redacted or i.redacted as redacted
 from ledger.audited_dispatches d

@@ -1,7 +1,6 @@
 -- One readable line an event, as ``ledger.timeline`` tells it. A line is a template and its parts; the first letter of
 -- a part says how it is shown: p plain, s behind a space, r in brackets, q in quotes (all cut at 80 characters), v as it
--- is, made here. No control
--- character of a model or a tool reaches a line.
+-- is, made here. No control character of a model or a tool reaches a line.
 create view audit.timeline with (security_barrier) as
 with told as not materialized (
     select e.shard, e.tenant, e.commit_key, e.seq, e.at, e.type, e.branch, e.intent_id, e.head_after, e.cut_at, e.body,
