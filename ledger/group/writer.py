@@ -75,8 +75,10 @@ class GroupWriter:
         while not mine.done:
             if mine.leads:
                 mine.leads = False
-                self._lead()
-                self._hand_over()
+                try:
+                    self._lead()
+                finally:
+                    self._hand_over()
             else:
                 mine.called.wait()
                 mine.called.clear()
@@ -97,10 +99,14 @@ class GroupWriter:
 
     def _serve(self) -> None:
         """Lead until nobody waits or a caller who does takes over."""
-        while True:
-            self._lead()
-            if not self._hand_over(keep=True):
-                return
+        going_on = True
+        while going_on:
+            going_on = False
+            try:
+                self._lead()
+                going_on = True
+            finally:
+                going_on = self._hand_over(keep=going_on)
 
     def _hand_over(self, *, keep: bool = False) -> bool:
         """Give the place to one who waits, else free it. ``keep``: an own thread asks, and may go on (True)."""
