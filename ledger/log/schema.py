@@ -94,7 +94,7 @@ tiles = Table(
 checkpoints = Table(
     "checkpoints",
     metadata,
-    Column("size", BigInteger, nullable=False, comment="Tree size that is signed for."),
+    Column("size", BigInteger, autoincrement=False, nullable=False, comment="Tree size that is signed for."),
     Column("note", Text, nullable=False, comment="C2SP signed note over the checkpoint."),
     Column("at", DateTime(timezone=True), nullable=False, comment="When it was signed; for people."),
     PrimaryKeyConstraint("size", name="checkpoints_pkey"),

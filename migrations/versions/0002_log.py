@@ -152,7 +152,13 @@ def _create_tiles() -> None:
 def _create_checkpoints() -> None:
     op.create_table(
         "checkpoints",
-        sa.Column("size", sa.BigInteger(), nullable=False, comment="Tree size that is signed for."),
+        sa.Column(
+            "size",
+            sa.BigInteger(),
+            autoincrement=False,
+            nullable=False,
+            comment="Tree size that is signed for.",
+        ),
         sa.Column("note", sa.Text(), nullable=False, comment="C2SP signed note over the checkpoint."),
         sa.Column(
             "at", sa.DateTime(timezone=True), nullable=False, comment="When it was signed; for people."

@@ -1,0 +1,1 @@
+"""Who may do what: each duty under a login of its own."""
