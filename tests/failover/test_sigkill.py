@@ -10,11 +10,14 @@ from sqlalchemy import Engine, event
 from ledger.append import Ledger
 from ledger.connect import connect
 from ledger.errors import LedgerError
+from ledger.log.running import Sealing
+from ledger.log.sealer import Sealer
 from ledger.rebuild import check
 from ledger.state import StreamState
 from tests.failover.servers import DATABASE, Fleet, Server
 from tests.gateway.dispatcher.floor import Clock
 from tests.gateway.toolserver import eventually
+from tests.ledger.log.planted import check_log
 from tests.ledger.story import accepted, opened, these
 
 TENANT = "crash"
@@ -62,17 +65,24 @@ def killed(
     for kill in range(kills):
         engine = make(url)
         ingest = Ingest(engine, kill)
+        sealing = Sealing(Sealer(engine, lease_seconds=0.0), interval=0.02)
+        sealing.start()
         ingest.until_killed(server)
+        sealing.stop()
         acked |= ingest.acked
         engine.dispose()
         server.start()
     engine = connect(url)
+    sealer = Sealer(engine, lease_seconds=0.0)
+    while sealer.round().more:
+        pass
     ledger = Ledger(engine, clock=Clock())
     there = {}
     for name in acked:
         seqs = [event.seq for event in ledger.events(TENANT, name, after=0, limit=1_000_000)]
         assert seqs == list(range(1, len(seqs) + 1)), f"{name} has gaps"
         there[name] = len(seqs)
+    assert check_log(engine) == sum(there.values())
     assert list(check(engine)) == []
     ledger.close()
     engine.dispose()
