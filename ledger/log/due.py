@@ -61,6 +61,9 @@ class Run:
     hashes: bytes
     oldest: datetime
 
+    def __len__(self) -> int:
+        return self.last_seq - self.first_seq + 1
+
 
 @dataclass(frozen=True, slots=True)
 class Due:

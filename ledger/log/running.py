@@ -4,22 +4,26 @@ import time
 from collections.abc import Callable
 from threading import Event, Thread
 
+from psycopg import Error as PsycopgError
+from sqlalchemy.exc import SQLAlchemyError
+
 from ledger.errors import LedgerError
 from ledger.log.checkpoints import Notary
 from ledger.log.sealer import Sealed, Sealer
 
 INTERVAL = 0.2
-"""Seconds from the end of a round to the next. Half of it is the lag of an event where nothing else is slow."""
+"""Seconds from the beginning of a round to that of the next: about the lag of an event where nothing else is slow."""
 
 CHECKPOINT_EVERY = 5.0
-STANDBY = 1.0
+STANDBY = 0.5
+"""Seconds between the looks of a process that leaves sealing to another, and after something went wrong."""
 
 
 class Sealing:
     """Runs ``sealer``, and ``notary`` (None: nothing is signed), until it is stopped.
 
     ``interval``, ``checkpoint_every``: seconds. ``on_round`` is told what each round did, ``on_error`` what went wrong
-    (LedgerError, OSError); rounds go on after it. Both are called in the thread.
+    (LedgerError, OSError, the database's own errors); rounds go on after it. Both are called in the thread.
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class Sealing:
 
     def _turn(self) -> float:
         """One round, and a checkpoint if it is time; seconds to pause."""
+        begun = time.monotonic()
         try:
             self.last = self._sealer.round()
             self._on_round(self.last)
@@ -71,11 +76,15 @@ class Sealing:
             if self._notary is not None and self._due(self.last.size):
                 self._signed_size = self._notary.publish().size
                 self._sign_at = time.monotonic() + self._checkpoint_every
-        except (LedgerError, OSError) as error:
+        except (LedgerError, OSError, SQLAlchemyError, PsycopgError) as error:
+            # Whatever the database says: a thread that ended would leave the log standing, and nobody told.
             self._on_error(error)
             self._sign_at = time.monotonic() + self._checkpoint_every
             return max(self._interval, STANDBY)
-        return 0.0 if self.last.more else self._interval
+        if self.last.more:
+            return 0.0
+        # A round that is slow because the machine is busy leaves some of it to the writers.
+        return max(self._interval - (time.monotonic() - begun), self._interval / 4)
 
     def _due(self, size: int) -> bool:
         return size > self._signed_size and time.monotonic() >= self._sign_at

@@ -7,18 +7,20 @@ lease in that row only says who need not try: a sealer that lost it, or sleeps t
 import os
 import secrets
 import socket
+import time
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine
 
-from ledger.evidence.tiles import Tile, grown
+from ledger.evidence.tiles import grown
 from ledger.log.due import BEGINNING, Due, Run, find_due
 from ledger.log.marks import Idle, unmark
 from ledger.log.places import RowHeld, driver, transaction
 from ledger.log.store import Edge, moved_edge, read_edge, write_tiles
+from ledger.server import server_of
 from ledger.sharding import StreamName
 
-LEASE_SECONDS = 10.0
+LEASE_SECONDS = 1.0
 MAX_EVENTS = 20_000
 MAX_STREAMS = 5_000
 
@@ -44,7 +46,7 @@ select * from unnest(%s::smallint[], %s::text[], %s::text[], %s::bigint[], %s::b
 class Sealed:
     """What a round did: ``events`` events got the indexes from ``first_index`` on; ``size`` is the log's size now.
 
-    ``lag_seconds``: age of the oldest of them when it was found, by the database's clock; 0.0 where there was none.
+    ``lag_seconds``: age of the oldest of them when it was sealed, by the database's clock; 0.0 where there was none.
     ``leading``: False where another sealer holds the lease and nothing was done; ``size`` is then the last one known
     here. ``more``: the round was bounded, and another should follow at once. ``broken``: streams that cannot be sealed,
     because their row says another seq than their events (``ledger rebuild`` mends it).
@@ -82,7 +84,9 @@ class Sealer:
         self._max_events = max_events
         self._max_streams = max_streams
         self._size = 0
-        self._edge: Edge = {}
+        self._edge: Edge | None = None
+        self._server = server_of(engine)
+        self._met = 0
         self._after = BEGINNING
         self._round = 0
         self._resting: dict[StreamName, int] = {}
@@ -90,54 +94,50 @@ class Sealer:
     def round(self) -> Sealed:
         """Seal what is found now. Raises LedgerUnavailable: then the round happened whole or not at all."""
         self._round += 1
+        edge, self._edge = self._edge, None
         try:
             with transaction(self._engine) as connection:
                 size = self._take(connection)
                 if size is None:
                     return Sealed(self._size, self._size, leading=False)
+                met = self._server.changes
+                if edge is None or size != self._size or met != self._met:
+                    # Somebody else has sealed, the answer to a COMMIT was lost, or another database answers.
+                    edge, self._met = read_edge(connection, size), met
                 due = self._find(connection)
-                edge = self._seal(connection, size, due) if due.runs else self._edge
+                found_at = time.monotonic()
+                if due.runs:
+                    edge = self._seal(connection, size, edge, due)
         except RowHeld:
             return Sealed(self._size, self._size, leading=False)
-        events = sum(len(run.hashes) for run in due.runs) // 32
+        lag = _age(due) + time.monotonic() - found_at if due.runs else 0.0
+        events = sum(len(run) for run in due.runs)
         self._size, self._edge = size + events, edge
         unmarked = self._unmark(due.idle)
         before, self._after = self._after, due.reached
         # Bounded, or begun in the middle: the streams that were not looked at come next.
         more = bool(due.runs or unmarked) if due.reached != BEGINNING else before != BEGINNING
-        return Sealed(size, size + events, events, _lag(due), more=more, broken=due.broken)
+        return Sealed(size, size + events, events, lag, more=more, broken=due.broken)
 
     def _take(self, connection: Connection) -> int | None:
         """Lock the log's row; its size, or None where another sealer holds the lease."""
         row = driver(connection).execute(_TAKE, {"sealer": self.name}, prepare=False).fetchone()
-        if row is None:
-            return None
-        size = int(row[0])
-        if size != self._size:
-            # Somebody else has sealed, or the answer to a COMMIT was lost.
-            self._size, self._edge = size, read_edge(connection, size)
-        return size
+        return None if row is None else int(row[0])
 
     def _find(self, connection: Connection) -> Due:
         return find_due(
             connection, after=self._after, max_streams=self._max_streams, max_events=self._max_events
         )
 
-    def _seal(self, connection: Connection, size: int, due: Due) -> Edge:
+    def _seal(self, connection: Connection, size: int, edge: Edge, due: Due) -> Edge:
         runs = sorted(due.runs, key=lambda run: run.oldest)
-        tiles = self._grow(size, runs)
+        hashes = b"".join([run.hashes for run in runs])
+        tiles = grown(lambda level, tile: edge.get((level, tile), b""), size, hashes)
         write_tiles(connection, tiles)
         _write_seals(connection, size, runs)
-        events = sum(run.last_seq - run.first_seq + 1 for run in runs)
-        values = {"size": size + events, "sealer": self.name, "lease": self._lease_seconds}
+        values = {"size": size + sum(map(len, runs)), "sealer": self.name, "lease": self._lease_seconds}
         driver(connection).execute(_GROW, values, prepare=False)
-        return moved_edge(self._edge, tiles)
-
-    def _grow(self, size: int, runs: list[Run]) -> list[Tile]:
-        edge = self._edge
-        return grown(
-            lambda level, tile: edge.get((level, tile), b""), size, b"".join([run.hashes for run in runs])
-        )
+        return moved_edge(edge, tiles)
 
     def _unmark(self, idle: tuple[Idle, ...]) -> int:
         """Take the marks of idle streams away; of how many."""
@@ -152,7 +152,7 @@ def _write_seals(connection: Connection, size: int, runs: list[Run]) -> None:
     first_indexes = []
     for run in runs:
         first_indexes.append(size)
-        size += run.last_seq - run.first_seq + 1
+        size += len(run)
     columns = (
         [run.stream.shard for run in runs],
         [run.stream.tenant for run in runs],
@@ -164,7 +164,8 @@ def _write_seals(connection: Connection, size: int, runs: list[Run]) -> None:
     driver(connection).execute(_SEAL, columns, prepare=False)
 
 
-def _lag(due: Due) -> float:
-    if due.now is None or not due.runs:
+def _age(due: Due) -> float:
+    """Seconds for which the oldest event had waited when it was found; a writer's clock may be ahead."""
+    if due.now is None:
         return 0.0
     return max((due.now - min(run.oldest for run in due.runs)).total_seconds(), 0.0)

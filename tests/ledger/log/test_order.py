@@ -161,8 +161,8 @@ def test_rounds_are_bounded_and_reach_everybody(engine: Engine) -> None:
     while sum(rounds) < 61:
         sealed = sealer.round()
         assert sealed.events <= 10
-        assert sealed.more
         rounds.append(sealed.events)
+        assert sealed.more or sum(rounds) == 61
         assert len(rounds) < 30
     # The long stream never takes two rounds in a row while others wait.
     short_done = max(index for index, key, _ in places(engine) if key != "long")
