@@ -10,7 +10,7 @@ GatewayError
 ├── Forbidden (403)
 │   └── ForbiddenHost, ForbiddenOrigin
 ├── NotFound (404)
-│   └── UnknownCommitKey, UnknownIntent
+│   └── UnknownCommitKey, UnknownIntent, UnknownEvent, NoCheckpoint
 ├── Conflict (409)
 │   ├── StaleWriter, WrongRound, WrongStart, WrongEnd, DraftsPending, StreamFinished
 │   ├── SpanNotDrafted, SpanOverlap, SpanOrder
@@ -18,6 +18,7 @@ GatewayError
 │   └── Contention
 ├── PreconditionFailed (412)
 └── Unavailable (503)
+    └── TooManyFollowers
 """
 
 from typing import ClassVar
@@ -198,6 +199,23 @@ class UnknownIntent(NotFound):
         super().__init__(f"the stream has no intent {intent_id!r}")
 
 
+class UnknownEvent(NotFound):
+    """The stream has no event with this seq."""
+
+    code = "unknown_event"
+    title = "No such event"
+
+    def __init__(self, commit_key: str, seq: int) -> None:
+        super().__init__(f"stream {commit_key!r} has no event {seq}")
+
+
+class NoCheckpoint(NotFound):
+    """Nothing is signed yet: the log is new, or nobody seals."""
+
+    code = "no_checkpoint"
+    title = "Nothing is signed yet"
+
+
 class Conflict(GatewayError):
     """The stream does not stand where the request supposes."""
 
@@ -322,3 +340,10 @@ class Unavailable(GatewayError):
     code = "unavailable"
     status = 503
     title = "The ledger cannot be reached"
+
+
+class TooManyFollowers(Unavailable):
+    """So many live event streams are open that no other fits in; worth trying again."""
+
+    code = "too_many_followers"
+    title = "Too many live event streams"

@@ -21,6 +21,9 @@ class Settings(BaseSettings):
     ``wake``: how a dispatcher hears of what another process let go: ``notify`` (LISTEN on a connection of its own, and a
     slow poll) or ``poll`` alone; always ``poll`` behind a pooler. ``poll_seconds`` unset: as ``wake`` needs it.
     ``lease_seconds``: shortest lease of a dispatch; a tool's timeout plus ``lease_margin`` lengthens it.
+    ``seal``: whether this process takes part in sealing the log, every ``seal_seconds``, and in signing for it, every
+    ``checkpoint_seconds`` in which it grew; with the key in the file ``ledger_key`` (unset: in ``home``; all processes need
+    the same), publishing to the folder ``checkpoints`` (unset: in ``home``).
     """
 
     model_config = SettingsConfigDict(env_prefix="COMMITGATE_", extra="ignore", frozen=True)
@@ -42,6 +45,21 @@ class Settings(BaseSettings):
     idle_timeout: float = Field(default=600.0, gt=0)
     concurrency: int = Field(default=32, ge=1, le=1000)
     body_limit: int = Field(default=4 * MIB, ge=1024)
+    seal: bool = True
+    seal_seconds: float = Field(default=0.2, gt=0)
+    checkpoint_seconds: float = Field(default=1.0, gt=0)
+    ledger_key: Path | None = None
+    checkpoints: Path | None = None
+
+    @property
+    def ledger_key_file(self) -> Path:
+        """Where the log's signing key is; the verifier key lies beside it, with the suffix ``.pub``."""
+        return self.ledger_key or self.home / "ledger.key"
+
+    @property
+    def checkpoints_folder(self) -> Path:
+        """Where signed checkpoints are published, outside the database."""
+        return self.checkpoints or self.home / "checkpoints"
 
     @property
     def notify(self) -> bool:

@@ -3,15 +3,21 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from sqlalchemy import Engine
 
+from gateway.metrics import Meter
 from gateway.service.doubts import Doubts
 from gateway.service.intents import Intents
+from gateway.service.log import SealedLog
+from gateway.service.services import Services
 from gateway.service.streams import Streams, Wake
 from gateway.service.tables import EffectTables
 from gateway.turn.scanner import BlockScanner
 from ledger.append import Ledger
+from ledger.heads import read_heads
+from ledger.log.reader import LogReader
 
 
 def utc_now() -> datetime:
@@ -29,6 +35,7 @@ class Wired:
     streams: Streams
     intents: Intents
     doubts: Doubts
+    log: SealedLog
 
 
 def wire(
@@ -53,4 +60,21 @@ def wire(
         streams=Streams(ledger, tables, scanner, clock, wake),
         intents=Intents(ledger, tables, scanner, clock, wake),
         doubts=Doubts(engine, ledger, tables, clock, wake),
+        log=SealedLog(LogReader(engine), lambda stream: read_heads(engine, [stream]).get(stream, 0)),
+    )
+
+
+def services_over(
+    wired: Wired, *, ready: Callable[[], None], metrics: Callable[[], bytes] | None = None
+) -> Services:
+    """What a front calls. ``metrics``: those of the process; those of a new meter if not given."""
+    return Services(
+        streams=wired.streams,
+        intents=wired.intents,
+        tables=wired.tables,
+        doubts=wired.doubts,
+        log=wired.log,
+        heads=partial(read_heads, wired.engine),
+        ready=ready,
+        metrics=metrics or Meter(wired.engine).text,
     )

@@ -1,6 +1,6 @@
 """Lists for people: streams and intents of a tenant, newest first. Not for programs that must not miss one."""
 
-from sqlalchemy import Engine, Select, select
+from sqlalchemy import Engine, Select, func, select
 
 from effects.intent import IntentState
 from ledger.events import EFFECTS_STREAM
@@ -34,6 +34,15 @@ def list_intents(
         intents.c.commit_key.desc(), intents.c.span_start, intents.c.ordinal, intents.c.round
     )
     return _rows(engine, query.limit(limit))
+
+
+def count_in_doubt(engine: Engine) -> int:
+    """Number of intents in doubt, of all tenants."""
+    query = select(func.count()).where(
+        intents.c.shard.in_(range(SHARDS)), intents.c.state == IntentState.IN_DOUBT.value
+    )
+    with engine.connect() as connection:
+        return int(connection.execute(query).scalar_one())
 
 
 def _rows(engine: Engine, query: Select[*tuple[object, ...]]) -> list[dict[str, object]]:

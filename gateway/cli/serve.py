@@ -14,12 +14,16 @@ from gateway.errors import Forbidden, Unavailable
 from gateway.http.app import create_app
 from gateway.http.settings import HttpSettings
 from gateway.logs import configure_logs
+from gateway.metrics import Meter
 from gateway.running import dispatcher_over
-from gateway.service.services import Services
+from gateway.sealing import sealing
 from gateway.settings import Settings
-from gateway.wiring import wire
+from gateway.wiring import services_over, wire
 from ledger.access.duty import Duty
 from ledger.access.login import check_login
+
+CLIENT_SILENCE_MS = 60_000
+"""Milliseconds for which a client may leave bytes unacknowledged."""
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -36,55 +40,61 @@ def serve(
         raise Forbidden(f"without keys the gateway runs open and listens on loopback only, not on {host}")
     settings = Settings()
     configure_logs()
-    needs = (Duty.WRITER, Duty.SEALER, *([Duty.DISPATCHER] if dispatch else []))
+    needs = (Duty.WRITER, *([Duty.DISPATCHER] if dispatch else []), _of_the_log(settings))
     with database(settings, "commitgate-gateway", needs) as engine:
         running = dispatcher_over(engine, settings) if dispatch else None
         wake = (lambda: None) if running is None else running.wake
         wired = wire(engine, wake=wake, notify=settings.notify)
-        services = Services(
-            streams=wired.streams,
-            intents=wired.intents,
-            tables=wired.tables,
-            doubts=wired.doubts,
-            ready=lambda: _ignore(check_login(engine, needs)),
-        )
+        meter = Meter(engine)
+        services = services_over(wired, ready=lambda: _ignore(check_login(engine, needs)), metrics=meter.text)
         say(
             f"open: no keys exist, so every caller on this machine may do everything in tenant {settings.tenant!r}"
         )
         app = create_app(services, HttpSettings(body_limit=settings.body_limit, tenant=settings.tenant))
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
         app.state.stopping = lambda: server.should_exit
+        meter.watch(
+            "commitgate_live_streams", "Live event streams open here.", lambda: app.state.followers.count
+        )
         listening = _listen(host, port)
         for name in (signal.SIGINT, signal.SIGTERM):
             # uvicorn raises the signal once more when it has ended; what is below must still run then.
             signal.signal(name, lambda *_: None)
-        if running is not None:
-            running.start()
-        try:
-            write_line({"listening": _url(listening)})
-            server.run(sockets=[listening])
-        finally:
+        with sealing(engine, settings, meter):
             if running is not None:
-                running.stop()
+                running.start()
+            try:
+                write_line({"listening": _url(listening)})
+                server.run(sockets=[listening])
+            finally:
+                if running is not None:
+                    running.stop()
 
 
 def worker() -> None:
     """Run a dispatcher alone; run as many as you like."""
     settings = Settings()
     configure_logs()
-    with database(settings, "commitgate-worker", (Duty.DISPATCHER,)) as engine:
+    needs = (Duty.DISPATCHER, *([Duty.SEALER] if settings.seal else []))
+    with database(settings, "commitgate-worker", needs) as engine:
         running = dispatcher_over(engine, settings)
         ended = threading.Event()
         for name in (signal.SIGINT, signal.SIGTERM):
             signal.signal(name, lambda *_: ended.set())
-        running.start()
-        write_line({"dispatching": running.worker_id})
-        ended.wait()
-        running.stop()
+        with sealing(engine, settings):
+            running.start()
+            write_line({"dispatching": running.worker_id})
+            ended.wait()
+            running.stop()
 
 
 def _ignore(_held: object) -> None:
     return None
+
+
+def _of_the_log(settings: Settings) -> Duty:
+    """A gateway reads the log also where it does not seal."""
+    return Duty.SEALER if settings.seal else Duty.RECONCILER
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -92,6 +102,9 @@ def _listen(host: str, port: int) -> socket.socket:
     # The protocol is named because asyncio sets TCP_NODELAY only then; without it answers wait 40 ms.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        # Connections inherit it: a client that vanished, or reads no more, is let go, whatever waits for it.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, CLIENT_SILENCE_MS)
     try:
         listening.bind((host, port))
         listening.listen(2048)

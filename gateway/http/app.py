@@ -7,8 +7,9 @@ from importlib.metadata import PackageNotFoundError, version
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 
-from gateway.http import doubts, effects, events, health, intents, streams, unbuilt
+from gateway.http import doubts, effects, events, health, intents, log, metrics, streams, unbuilt
 from gateway.http.document import describe
+from gateway.http.following import Followers
 from gateway.http.guard import Guard
 from gateway.http.problems import answer_with_problems
 from gateway.http.settings import HttpSettings
@@ -43,8 +44,13 @@ def create_app(services: Services, settings: HttpSettings) -> FastAPI:
     )
     app.state.services = services
     app.state.settings = settings
+    app.state.followers = Followers(
+        lambda streams: services.heads(streams),
+        poll_seconds=settings.poll_seconds,
+        limit=settings.live_streams,
+    )
     app.state.stopping = lambda: False
-    for part in (streams, events, intents, effects, doubts, health, unbuilt):
+    for part in (streams, events, intents, effects, doubts, log, health, metrics, unbuilt):
         app.include_router(part.router)
     answer_with_problems(app)
     describe(app)

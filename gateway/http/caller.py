@@ -10,6 +10,7 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
+from gateway.http.following import Followers
 from gateway.http.settings import HttpSettings
 from gateway.principal import Principal, everyone
 from gateway.service.services import Services
@@ -17,11 +18,13 @@ from gateway.service.services import Services
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request's principal, the services that it calls, the front's settings, and whether the server is about to end."""
+    """One request's principal, the services that it calls, and of the front: its settings, who follows streams in it, and
+    whether it is about to end."""
 
     principal: Principal
     services: Services
     settings: HttpSettings
+    followers: Followers
     stopping: Callable[[], bool]
 
 
@@ -32,6 +35,7 @@ async def _call(request: Request) -> Call:
         principal=everyone(settings.tenant),
         services=cast("Services", state.services),
         settings=settings,
+        followers=cast("Followers", state.followers),
         stopping=cast("Callable[[], bool]", state.stopping),
     )
 

@@ -7,17 +7,20 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
 
 from effects.strict_json import MAX_INTEGER
-from gateway.errors import NotSupported
+from gateway.errors import InvalidRequest
 from gateway.http.body import JSON, json_of, model_of, read_body
 from gateway.http.caller import Call, Caller
 from gateway.http.document import problems, takes
+from gateway.http.live import EVENT_STREAM, last_seq, live_events, wants_live
 from gateway.http.places import Key
+from gateway.service.views import event_view
 from gateway.wire.tokens import WriteEvents, refuse_unbuilt_events
 from gateway.wire.views import EventsView, EventsWritten
-from ledger.events import Event
 
 REPLAYED = "Idempotent-Replayed"
 """Header of an answer that was given before: ``true``."""
+
+_READ = "Events in order; as server-sent events, `id` is the seq and `data` the event"
 
 router = APIRouter(tags=["streams"])
 
@@ -43,36 +46,37 @@ async def write_events(request: Request, key: Key, call: Caller) -> Response:
     "/v1/streams/{key}/events",
     operation_id="readEvents",
     response_model=EventsView,
-    responses=problems(404, 422),
+    responses={
+        200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}, "description": _READ},
+        204: {"description": "A live stream was resumed, and nothing more is to be expected"},
+        **problems(404, 422),
+    },
 )
-def read_events(
+async def read_events(
     key: Key,
     call: Caller,
     after: Annotated[int, Query(ge=0, le=MAX_INTEGER, description="Only events with a higher seq")] = 0,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    limit: Annotated[
+        int | None, Query(ge=1, le=1000, description="100 if not given; a live stream has none")
+    ] = None,
+    last_event_id: Annotated[
+        str | None, Header(description="Seq that a live stream was cut off behind; counts more than `after`")
+    ] = None,
     accept: Annotated[str | None, Header(include_in_schema=False)] = None,
-) -> JSONResponse:
-    """Events of the stream in order."""
-    if "text/event-stream" in (accept or "").lower():
-        raise NotSupported("a live event stream is not supported yet")
+) -> Response:
+    """Events of the stream in order; with `Accept: text/event-stream` as they come, until nothing more is expected."""
+    if not wants_live(accept):
+        return await run_in_threadpool(_read, call, key, after, 100 if limit is None else limit)
+    if limit is not None:
+        told = [{"place": "limit", "reason": "a live stream has no limit"}]
+        raise InvalidRequest("limit: a live stream has no limit", errors=told)
+    after = last_seq(last_event_id, after)
+    return await live_events(call, key, after=after, reconnects=bool(last_event_id))
+
+
+def _read(call: Call, key: str, after: int, limit: int) -> JSONResponse:
     found, seq = call.services.streams.events(call.principal, key, after=after, limit=limit)
     return JSONResponse({"events": [event_view(event) for event in found], "seq": seq})
-
-
-def event_view(event: Event) -> dict[str, object]:
-    """One event as callers see it: the members of its payload beside what all events have."""
-    view: dict[str, object] = {
-        **event.payload,
-        "seq": event.seq,
-        "type": event.type.value,
-        "branch": event.branch,
-        "at": event.at.isoformat(),
-    }
-    if event.intent_id is not None:
-        view["intent_id"] = event.intent_id
-    if event.attempt is not None:
-        view["attempt"] = event.attempt
-    return view
 
 
 def _write(call: Call, key: str, raw: bytes) -> Response:

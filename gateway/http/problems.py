@@ -52,6 +52,9 @@ _LEDGER: tuple[tuple[type[ledger.LedgerError], int, str | None, str], ...] = (
     (ledger.LeaseLost, 409, None, "The lease is lost"),
     (ledger.LicenceRefused, 409, None, "The database refused the dispatch"),
     (ledger.UnwritableValue, 422, None, "A value cannot be written"),
+    (ledger.NotSealed, 409, None, "The event is not covered yet"),
+    (ledger.ProofRefused, 422, None, "There is no such proof"),
+    (ledger.BadCursor, 422, None, "The cursor cannot be used"),
 )
 
 
@@ -72,6 +75,11 @@ def problem_of(error: BaseException) -> Trouble:
     if isinstance(error, HTTPException):
         return _of_status(error)
     return _INTERNAL
+
+
+def is_unavailable(error: BaseException) -> bool:
+    """Whether ``error`` says that the database cannot be reached now: the same may work in a moment."""
+    return problem_of(error).code == _UNREACHABLE.code
 
 
 def invalid_request(faults: Sequence[Any]) -> InvalidRequest:
@@ -129,9 +137,8 @@ def answer_with_problems(app: FastAPI) -> None:
 def _of_ledger(error: ledger.LedgerError) -> Trouble:
     for kind, status, code, title in _LEDGER:
         if isinstance(error, kind):
-            retryable: dict[str, object] = (
-                {"retryable": True} if code in ("unavailable", "contention") else {}
-            )
+            again = code in ("unavailable", "contention") or isinstance(error, ledger.NotSealed)
+            retryable: dict[str, object] = {"retryable": True} if again else {}
             detail = _UNREACHABLE.detail if code == "unavailable" else str(error)
             return Trouble(status, code or error.code, title, detail, retryable)
     return _INTERNAL

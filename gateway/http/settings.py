@@ -10,7 +10,9 @@ class HttpSettings:
     ``hosts``: names or addresses, without ports, that the ``Host`` header may name beside those of loopback.
     ``origins``: origins (``scheme://host[:port]``) of web pages that may call, beside the gateway's own.
     ``body_limit``: bytes of a request body. ``threads``: service calls at one time. ``poll_seconds``: how often a
-    waiting request looks again. ``tenant``: the one that everybody acts in while no keys exist.
+    waiting request looks again. ``tenant``: the one that everybody acts in while no keys exist. ``live_streams``: live
+    event streams at one time; each hears of something at least every ``heartbeat_seconds``, and ends if it takes nothing
+    for ``send_seconds``.
     """
 
     hosts: frozenset[str] = frozenset()
@@ -19,3 +21,6 @@ class HttpSettings:
     threads: int = 64
     poll_seconds: float = 0.03
     tenant: str = "default"
+    live_streams: int = 512
+    heartbeat_seconds: float = 15.0
+    send_seconds: float = 30.0

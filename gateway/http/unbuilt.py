@@ -15,11 +15,6 @@ UNBUILT = {
     "/v1/reconciliations": "reconciling over HTTP is",
     "/v1/reconciliations/{run_id}": "reconciling over HTTP is",
     "/v1/reconciliations/{run_id}/findings": "reconciling over HTTP is",
-    "/v1/ledger/events": "the sealed feed is",
-    "/v1/ledger/checkpoint": "evidence is",
-    "/v1/ledger/proofs/inclusion": "evidence is",
-    "/v1/ledger/proofs/consistency": "evidence is",
-    "/metrics": "metrics are",
 }
 
 

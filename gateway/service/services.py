@@ -1,20 +1,29 @@
 """All that a front (HTTP, the command line) calls."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from gateway.service.doubts import Doubts
 from gateway.service.intents import Intents
+from gateway.service.log import SealedLog
 from gateway.service.streams import Streams
 from gateway.service.tables import EffectTables
+from ledger.sharding import StreamName
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The services of one gateway. ``ready()`` returns if the ledger can be used now, and raises what is wrong if not."""
+    """The services of one gateway.
+
+    ``ready()`` returns if the ledger can be used now, and raises what is wrong if not. ``heads``: the seq of each of some
+    streams. ``metrics``: those of the process, in Prometheus' text format.
+    """
 
     streams: Streams
     intents: Intents
     tables: EffectTables
     doubts: Doubts
+    log: SealedLog
+    heads: Callable[[Collection[StreamName]], Mapping[StreamName, int]]
     ready: Callable[[], None]
+    metrics: Callable[[], bytes]

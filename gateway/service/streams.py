@@ -8,6 +8,7 @@ from datetime import datetime
 
 import uuid_utils
 
+from effects.intent import IntentState
 from gateway.errors import BatchIdReused, Conflict, UnknownCommitKey
 from gateway.principal import Principal, Role
 from gateway.service.tables import EffectTables
@@ -37,6 +38,17 @@ class WrittenBatch:
 
     body: str
     replayed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """Events of a stream in order. ``ended``: nothing more is to be expected behind them.
+
+    That is when the stream is finished and every call rests: final, voided, refused, denied, or in doubt.
+    """
+
+    events: list[Event]
+    ended: bool
 
 
 class Streams:
@@ -100,6 +112,15 @@ class Streams:
         principal.require(Role.RUNTIME, Role.DECODER, Role.AUDITOR)
         state = self.state(principal, commit_key)
         return self._ledger.events(principal.tenant, commit_key, after=after, limit=limit), state.seq
+
+    def follow(self, principal: Principal, commit_key: str, *, after: int, limit: int) -> Followed:
+        """As ``events``, for somebody who waits for more. Raises ``UnknownCommitKey``."""
+        principal.require(Role.RUNTIME, Role.DECODER, Role.AUDITOR)
+        state = self.state(principal, commit_key)
+        events = self._ledger.events(principal.tenant, commit_key, after=after, limit=limit)
+        # Events may be further than the state, which was read before: then there is another look before the end.
+        newest = not events or events[-1].seq == state.seq
+        return Followed(events, newest and _at_rest(state))
 
     def write(
         self,
@@ -168,3 +189,8 @@ class Streams:
         if stored.body_digest != digest:
             raise BatchIdReused(f"batch id {batch_id!r} was used with another body")
         return WrittenBatch(stored.response, replayed=True)
+
+
+def _at_rest(state: StreamState) -> bool:
+    rests = (intent.terminal or intent.state is IntentState.IN_DOUBT for intent in state.intents.values())
+    return state.finished is not None and all(rests)

@@ -9,6 +9,7 @@ from gateway.turn.advance import decide_now
 from gateway.turn.standing import Standing
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
+from ledger.events import Event
 from ledger.state import Branch, Intent, StreamState
 
 View = dict[str, object]
@@ -73,6 +74,22 @@ def intent_view(state: StreamState, intent: Intent, reasons: Reasons, *, provisi
     }
     if intent.result_status is not None and (intent.final or provisional):
         view["result"] = {"status": intent.result_status.value, "content": intent.result_content}
+    return view
+
+
+def event_view(event: Event) -> dict[str, object]:
+    """One event as callers see it: the members of its payload beside what all events have."""
+    view: dict[str, object] = {
+        **event.payload,
+        "seq": event.seq,
+        "type": event.type.value,
+        "branch": event.branch,
+        "at": event.at.isoformat(),
+    }
+    if event.intent_id is not None:
+        view["intent_id"] = event.intent_id
+    if event.attempt is not None:
+        view["attempt"] = event.attempt
     return view
 
 

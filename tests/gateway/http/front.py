@@ -8,23 +8,27 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx2
 import psycopg
 import uvicorn
 from fastapi import FastAPI
+from sqlalchemy import Engine
 
 from gateway.http.app import create_app
 from gateway.http.settings import HttpSettings
 from gateway.service.services import Services
 from gateway.turn.dispatching import claim, lose
 from gateway.turn.unfolding import Unfolding
-from gateway.wiring import utc_now, wire
+from gateway.wiring import services_over, utc_now, wire
 from ledger.append import Ledger
 from ledger.change import Change, CloseLicence, Licence
 from ledger.connect import check_service_login, connect
+from ledger.evidence.note import SigningKey
+from ledger.log.checkpoints import Notary
+from ledger.log.sealer import Sealer
 from ledger.state import StreamState
 from tests.postgres import TestDatabase
 
@@ -97,6 +101,8 @@ class Front:
     ledger: Ledger
     app: FastAPI
     audit: psycopg.Connection[Any]
+    engine: Engine
+    key: SigningKey = field(default_factory=lambda: SigningKey.generate("commitgate/test"))
     opened: int = 0
 
     def open(self, key: str | None = None, *, source: str = "posted", **members: object) -> Writer:
@@ -109,6 +115,13 @@ class Front:
         answer = self.client.post("/v1/streams", json=body)
         assert answer.status_code in (200, 201), answer.text
         return Writer(self.client, body["commit_key"], answer.json()["writer_epoch"])
+
+    def seal(self) -> int:
+        """Seal and sign what is committed; the log's size."""
+        sealer = Sealer(self.engine, lease_seconds=0)
+        while sealer.round().events:
+            pass
+        return Notary(self.engine, self.key, None).publish().size
 
     def rows(self) -> Mapping[str, int]:
         """Rows of every table of the ledger."""
@@ -228,9 +241,7 @@ def front(database: TestDatabase, settings: HttpSettings | None = None) -> Itera
     engine = connect(database.service_url)
     try:
         wired = wire(engine)
-        services = Services(
-            wired.streams, wired.intents, wired.tables, wired.doubts, lambda: check_service_login(engine)
-        )
+        services = services_over(wired, ready=lambda: check_service_login(engine))
         app = create_app(services, settings or HttpSettings(body_limit=BODY_LIMIT))
         with (
             psycopg.connect(database.owner_url.replace("+psycopg", ""), autocommit=True) as audit,
@@ -239,7 +250,9 @@ def front(database: TestDatabase, settings: HttpSettings | None = None) -> Itera
         ):
             answer = client.post("/v1/effects", json=TABLE)
             assert answer.status_code == 200, answer.text
-            yield Front(services, client, served.url, wired.ledger, app, audit)
+            front = Front(services, client, served.url, wired.ledger, app, audit, engine)
+            front.seal()
+            yield front
     finally:
         engine.dispose()
 

@@ -76,12 +76,6 @@ def test_reads_events_by_seq(front: Front) -> None:
     assert all("payload" not in event for event in everything["events"])
 
 
-def test_a_live_stream_is_not_supported_yet(front: Front) -> None:
-    writer = front.open()
-    answer = front.client.get(writer.path + "/events", headers={"Accept": "text/event-stream"})
-    assert problem(answer) == (422, "not_supported")
-
-
 @pytest.mark.parametrize(
     "event",
     [

@@ -26,6 +26,11 @@ DOCUMENT = create_app(cast("Services", None), HttpSettings()).openapi()
 SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
 LABELS = {result.ok().label: result.ok() for result in SCHEMA.get_all_operations() if isinstance(result, Ok)}
 EXAMPLES = 30
+QUERIES: dict[str, Body] = {
+    "proveInclusion": {"commit_key": "_effects", "seq": 1},
+    "proveConsistency": {"from": 0},
+}
+"""Queries that are answered, where one is needed."""
 CHECKS = [
     not_a_server_error,
     checks.status_code_conformance,
@@ -90,7 +95,12 @@ def test_the_document_describes_every_operation() -> None:
         "GET /v1/doubts",
         "POST /v1/doubts/{key}/{id}",
         "GET /healthz",
+        "GET /v1/ledger/events",
+        "GET /v1/ledger/checkpoint",
+        "GET /v1/ledger/proofs/inclusion",
+        "GET /v1/ledger/proofs/consistency",
         "GET /readyz",
+        "GET /metrics",
     }
 
 
@@ -136,6 +146,8 @@ def drive(url: str, label: str, seeds: Seeds) -> Counter[int]:
     def ask(case: Case[Any], lead: str) -> None:
         if lead != "nowhere":
             _lead(case, *seed(), whole=lead == "to an answer")
+            if lead == "to an answer":
+                case.query.update(QUERIES.get(operation.definition.raw["operationId"], {}))
         response = case.call(base_url=url, timeout=20)
         answered[response.status_code] += 1
         case.validate_response(response, checks=CHECKS)

@@ -8,8 +8,7 @@ import pytest
 
 from gateway.http.app import create_app
 from gateway.http.settings import HttpSettings
-from gateway.service.services import Services
-from gateway.wiring import wire
+from gateway.wiring import services_over, wire
 from ledger.connect import check_service_login, connect
 from tests.gateway.http.front import BODY_LIMIT, Front, problem, serving
 
@@ -21,12 +20,11 @@ JSON = {"Content-Type": "application/json"}
     [
         ("GET", "/nothing", (404, "not_found")),
         ("GET", "/v1/streams/", (404, "not_found")),
-        ("GET", "/metrics", (422, "not_supported")),
         ("GET", "/v1/approvals", (422, "not_supported")),
         ("POST", "/v1/approvals/k/i", (422, "not_supported")),
         ("POST", "/mcp", (422, "not_supported")),
         ("POST", "/v1/dispatch/pause", (422, "not_supported")),
-        ("GET", "/v1/ledger/events", (422, "not_supported")),
+        ("POST", "/v1/ledger/events", (405, "method_not_allowed")),
         ("GET", "/docs", (404, "not_found")),
         ("GET", "/v1/streams", (405, "method_not_allowed")),
         ("DELETE", "/v1/streams/x", (405, "method_not_allowed")),
@@ -109,6 +107,8 @@ def test_an_error_of_ours_shows_nothing_of_itself(front: Front) -> None:
         ("GET", "/v1/streams/k"),
         ("GET", "/v1/effects"),
         ("GET", "/v1/doubts"),
+        ("GET", "/v1/ledger/events"),
+        ("GET", "/v1/ledger/checkpoint"),
         ("POST", "/v1/streams"),
     ],
 )
@@ -116,10 +116,7 @@ def test_a_database_that_does_not_answer(method: str, path: str) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused
         engine = connect(f"postgresql+psycopg://u@127.0.0.1:{closed.getsockname()[1]}/d")
-        wired = wire(engine)
-        services = Services(
-            wired.streams, wired.intents, wired.tables, wired.doubts, lambda: check_service_login(engine)
-        )
+        services = services_over(wire(engine), ready=lambda: check_service_login(engine))
         with serving(create_app(services, HttpSettings())) as served:
             assert httpx2.get(served.url + "/healthz").json() == {"status": "ok"}
             body = {"tool_calls": {"format": "hermes", "from": "posted"}} if method == "POST" else None

@@ -1,0 +1,123 @@
+"""Sealing in the background: every ``serve`` and ``worker`` takes part, one of them at a time does the work."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import structlog
+from sqlalchemy import Engine
+
+from gateway.metrics import Meter
+from gateway.settings import Settings
+from ledger.errors import LedgerError
+from ledger.evidence.note import SigningKey
+from ledger.log.checkpoints import Notary
+from ledger.log.keys import load_or_make_key
+from ledger.log.reader import LogReader
+from ledger.log.running import Sealing
+from ledger.log.sealer import Sealed, Sealer
+
+LEASE = 1.0
+"""Seconds for which others leave sealing to the process that does it: so long nothing is sealed where it was killed."""
+
+REPEAT = 60.0
+"""Seconds until the same trouble is told again."""
+
+_LAST_ROUNDS = 100
+
+_log = structlog.get_logger(__name__)
+
+
+def signing_key(engine: Engine, settings: Settings) -> SigningKey:
+    """The key that signs for the log of this database; made at its first use. Raises KeyRefused."""
+    return load_or_make_key(settings.ledger_key_file, LogReader(engine).state().origin)
+
+
+def notary_over(engine: Engine, settings: Settings) -> Notary:
+    """Signs for the log, and publishes beside the database what it signed. Raises KeyRefused."""
+    return Notary(engine, signing_key(engine, settings), settings.checkpoints_folder)
+
+
+@contextmanager
+def sealing(engine: Engine, settings: Settings, meter: Meter | None = None) -> Iterator[None]:
+    """Seal and sign while the block runs, unless the settings say not to; what is committed at its end is sealed, too.
+
+    A database or a folder that is away is waited for. Raises KeyRefused where there is no usable key.
+    """
+    if not settings.seal:
+        _log.info("sealing_off")
+        yield
+        return
+    sealer, notary = Sealer(engine, lease_seconds=LEASE), notary_over(engine, settings)
+    told = _Teller(meter)
+    running = Sealing(
+        sealer,
+        notary,
+        interval=settings.seal_seconds,
+        checkpoint_every=settings.checkpoint_seconds,
+        on_round=told.sealed,
+        on_error=told.failed,
+    )
+    running.start()
+    try:
+        yield
+    finally:
+        running.stop()
+        if told.well:
+            _finish(sealer, notary)
+
+
+def seal_now(engine: Engine, settings: Settings) -> None:
+    """Seal what is committed, unless another process is at it. Raises LedgerUnavailable."""
+    if settings.seal:
+        _seal_rest(Sealer(engine, lease_seconds=0))
+
+
+def _finish(sealer: Sealer, notary: Notary) -> None:
+    try:
+        if _seal_rest(sealer):
+            notary.publish()
+    except (LedgerError, OSError) as error:
+        _log.warning("sealing_not_finished", error=str(error))
+
+
+def _seal_rest(sealer: Sealer) -> bool:
+    """Rounds until nothing waits; False where another process seals."""
+    for _ in range(_LAST_ROUNDS):
+        done = sealer.round()
+        if not done.leading:
+            return False
+        if not done.events:
+            break
+    return True
+
+
+class _Teller:
+    """Tells the process' log and its metrics of what sealing does; of one kind of trouble once in a while."""
+
+    def __init__(self, meter: Meter | None) -> None:
+        self._meter = meter
+        self._told: dict[str, float] = {}
+        self.well = True
+
+    def sealed(self, done: Sealed) -> None:
+        self.well = True
+        if done.broken and self._is_time("broken"):
+            _log.error("streams_cannot_be_sealed", streams=[name.commit_key for name in done.broken])
+        if self._meter is not None:
+            self._meter.sealed(done)
+
+    def failed(self, error: Exception) -> None:
+        self.well = False
+        code = error.code if isinstance(error, LedgerError) else type(error).__name__
+        if self._is_time(code):
+            _log.error("sealing_failed", code=code, error=str(error))
+        if self._meter is not None:
+            self._meter.failed(error)
+
+    def _is_time(self, what: str) -> bool:
+        now = time.monotonic()
+        due = now - self._told.get(what, -REPEAT) >= REPEAT
+        if due:
+            self._told[what] = now
+        return due
