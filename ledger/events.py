@@ -5,9 +5,9 @@ its ``payload``; the typed columns repeat what database constraints and auditors
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 Payload = Mapping[str, object]
 """A JSON object whose values are JSON values (checked when it is written: RFC 8785 refuses anything else)."""
@@ -44,8 +44,7 @@ class EventType(StrEnum):
     EFFECTS_CHANGED = "effects.changed"
 
 
-@dataclass(frozen=True, slots=True)
-class NewEvent:
+class NewEvent(NamedTuple):
     """An event that a decision asks for; it has no place in the stream yet.
 
     ``head_after``: number of accepted tokens of ``branch`` after this event (token events only).
@@ -61,8 +60,7 @@ class NewEvent:
     cut_at: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """A recorded event: ``seq`` counts from 1 within its stream, without gaps; ``at`` is for people, never for order."""
 
     seq: int

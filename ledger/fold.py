@@ -73,16 +73,10 @@ def _drafts_voided(state: StreamState, event: Event, _body: Mapping[str, Any]) -
     return _with_branch(state, lane.void_drafts(state.branches[str(event.branch)]))
 
 
-def _moved(state: StreamState, event: Event, branch: Branch) -> StreamState:
-    # Token events are most of what is folded: one new value each.
-    branches = MappingProxyType({**state.branches, branch.name: branch})
-    return replace(state, branches=branches, last_writer_at=event.at, seq=event.seq)
-
-
 def _drafted(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
     branch = state.branches[str(event.branch)]
     tokens = lane.placed(body["tokens"], round_=branch.round, seq=event.seq)
-    return _moved(state, event, lane.draft(branch, tokens))
+    return state.with_tokens(lane.draft(branch, tokens), at=event.at, seq=event.seq)
 
 
 def _ruled(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
@@ -94,13 +88,13 @@ def _ruled(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamS
         token=None if own is None else spelled(own),
         seq=event.seq,
     )
-    return _moved(state, event, after)
+    return state.with_tokens(after, at=event.at, seq=event.seq)
 
 
 def _accepted(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
     branch = state.branches[str(event.branch)]
     tokens = lane.placed(body["tokens"], round_=branch.round, seq=event.seq)
-    return _moved(state, event, lane.accept(branch, tokens))
+    return state.with_tokens(lane.accept(branch, tokens), at=event.at, seq=event.seq)
 
 
 def _finished(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:

@@ -17,6 +17,8 @@ _COLUMNS = (
     " payload_digest"
 )
 
+_INTO = f"copy bench_floor ({_COLUMNS}) from stdin"
+
 
 class Floor:
     """A table like ``ledger.events``, indexes and checks included, into which the rows of a run are copied again."""
@@ -26,7 +28,7 @@ class Floor:
 
     def rows(self, tenant: str, limit: int) -> list[bytes]:
         """At most ``limit`` rows that were written for ``tenant``, as COPY text, in the order in which they lie."""
-        query = f"copy (select {_COLUMNS} from ledger.events where tenant = %s limit %s) to stdout"  # noqa: S608
+        query = f"copy (select {_COLUMNS} from ledger.events where tenant = %s limit %s) to stdout"
         with self._connection.cursor() as cursor, cursor.copy(query, (tenant, limit)) as copy:
             return [bytes(line) for line in copy]
 
@@ -36,12 +38,11 @@ class Floor:
         self._connection.execute("truncate bench_floor")
         begin = time.perf_counter()
         for chunk in chunks:
-            with self._connection.cursor() as cursor:
-                with cursor.copy(f"copy bench_floor ({_COLUMNS}) from stdin") as copy:
-                    copy.write(chunk)
+            with self._connection.cursor() as cursor, cursor.copy(_INTO) as copy:
+                copy.write(chunk)
         return len(rows) / (time.perf_counter() - begin)
 
-    def one_row_commit(self, rows: list[bytes]) -> float:
+    def one_row_commit(self) -> float:
         """Median seconds of an autocommit INSERT of one small row."""
         self._connection.execute("truncate bench_floor")
         statement = (

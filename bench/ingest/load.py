@@ -48,7 +48,7 @@ class Windows:
     @classmethod
     def made(cls, size: int, seed: int, *, with_replays: bool) -> "Windows":
         """Half of the windows are accepted whole; of the others a part."""
-        chance = random.Random(seed)  # noqa: S311 - a load, not a secret
+        chance = random.Random(seed)
         drafts = tuple(
             (
                 [

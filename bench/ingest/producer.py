@@ -59,7 +59,8 @@ def produce(job: Job, ready: Callable[[], object]) -> Told:
         if sealed.leading:
             told.lags.append(sealed.lag_seconds)
 
-    sealing = Sealing(Sealer(engine), on_round=note) if job.seals else None
+    sealer = Sealer(engine)
+    sealing = Sealing(sealer, on_round=note) if job.seals else None
     if sealing is not None:
         sealing.start()
     try:
@@ -68,6 +69,9 @@ def produce(job: Job, ready: Callable[[], object]) -> Told:
     finally:
         if sealing is not None:
             sealing.stop()
+            # What is left must not be taken for lag of the next run.
+            while sealer.round().events:
+                pass
         ledger.close()
         engine.dispose()
     return told

@@ -58,12 +58,14 @@ def run(
             for measured in result.arms:
                 say(f"repetition {repetition} of {repetitions}: {measured.arm.name}")
                 rows = _measure(server, measured, beside, seconds)
-            result.one_row_commit = beside.one_row_commit(rows)
+            result.one_row_commit = beside.one_row_commit()
             result.row_bytes = sum(map(len, rows)) / len(rows)
             if with_peer:
                 say(f"repetition {repetition} of {repetitions}: eventsourcing")
                 longest = max(rows, key=len)
-                result.peer_rates.append(peer.rate(server.admin_url, seconds, longest[: int(result.row_bytes)]))
+                result.peer_rates.append(
+                    peer.rate(server.admin_url, seconds, longest[: int(result.row_bytes)])
+                )
     return result
 
 
@@ -113,7 +115,9 @@ def figures(result: Result) -> list[dict[str, object]]:
         if measured.arm.name == ACKNOWLEDGEMENT:
             bound = max(ACKNOWLEDGED_WITHIN, ACKNOWLEDGED_COMMITS * result.one_row_commit)
             p99 = median(measured.p99)
-            rows.append(_figure("p99 of an acknowledgement, ms", p99 * 1e3, f"<= {bound * 1e3:.1f}", p99 <= bound))
+            rows.append(
+                _figure("p99 of an acknowledgement, ms", p99 * 1e3, f"<= {bound * 1e3:.1f}", p99 <= bound)
+            )
     if result.peer_rates:
         best = max((m for m in result.arms if m.arm.processes == 1), key=lambda m: median(m.rates))
         times = median(best.rates) / median(result.peer_rates)

@@ -1,0 +1,55 @@
+"""``commitgate bench``: figures of this machine, each beside a floor or a peer in the same run."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gateway.cli.output import Format, FormatOption, chosen, say, show_rows, write_line
+
+app = typer.Typer(help="Measure on this machine.", no_args_is_help=True)
+
+JsonOption = Annotated[
+    Path | None, typer.Option("--json", dir_okay=False, help="Write the whole result here.")
+]
+
+
+@app.callback()
+def bench() -> None:
+    """Measure on this machine, on a Postgres of the bench's own."""
+
+
+@app.command()
+def ingest(
+    seconds: Annotated[
+        float, typer.Option(min=0.2, help="Measured seconds of one repetition of one arm.")
+    ] = 3.0,
+    repetitions: Annotated[int, typer.Option(min=1, help="How often each arm is measured; medians.")] = 5,
+    only: Annotated[str, typer.Option(help="Only arms whose name holds this text.")] = "",
+    peer: Annotated[bool, typer.Option(help="Measure eventsourcing beside.")] = True,
+    json_: JsonOption = None,
+    format_: FormatOption = None,
+) -> None:
+    """How fast events go in, beside a COPY of the same rows on one connection. Needs a quiet machine."""
+    # Loaded here: producers are spawned and must not load it twice, and other commands not at all.
+    from bench.ingest import report
+    from bench.ingest.arms import ARMS
+    from bench.server import bench_server
+
+    arms = [arm for arm in ARMS if only in arm.name]
+    if not arms:
+        raise typer.BadParameter(f"no arm is named like {only!r}", param_hint="--only")
+    with bench_server() as server:
+        result = report.measured(
+            server, arms, seconds=seconds, repetitions=repetitions, with_peer=peer, say=say
+        )
+    if json_ is not None:
+        json_.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    if chosen(format_) is Format.JSON:
+        write_line(result)
+        return
+    show_rows(result["figures"], list(report.COLUMNS), format_)
+    say(f"{result['missed']} of {result['aims']} figures missed")
+    sys.stdout.flush()
