@@ -57,10 +57,10 @@ _POWERS = text("""
 with ledger as (
     select n.oid, n.nspowner, n.nspname from pg_catalog.pg_namespace n where n.nspname in (:schema, 'audit')
 ), tables as (
-    select c.oid, c.relname::text as name, c.relowner, ledger.nspname from pg_catalog.pg_class c
+    select c.oid, c.relname::text as name, c.relkind, c.relowner, ledger.nspname from pg_catalog.pg_class c
     join ledger on c.relnamespace = ledger.oid where c.relkind in ('r', 'p', 'v', 'm')
 ), own as (
-    select oid, name from tables where nspname = :schema
+    select oid, name, relkind from tables where nspname = :schema
 ), mine as materialized (
     select m.* from pg_catalog.pg_roles m where pg_has_role(session_user, m.oid, 'MEMBER')
 ), allowed as (
@@ -68,6 +68,7 @@ with ledger as (
 ), columns as (
     select own.oid, own.name, a.attnum, a.attname::text as attname from own
     join pg_catalog.pg_attribute a on a.attrelid = own.oid and a.attnum > 0 and not a.attisdropped
+    where own.relkind in ('r', 'p')
 ), held as (
     select privilege || ' ' || own.name as what
     from own, mine, allowed, unnest(array['INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'TRIGGER', 'REFERENCES']) privilege
@@ -83,6 +84,7 @@ with ledger as (
         ('dispatcher', 'dispatches', null, 'INSERT'), ('dispatcher', 'events', null, 'INSERT'),
         ('sealer', 'seals', null, 'INSERT'), ('sealer', 'events', null, 'SELECT'),
         ('reconciler', 'dispatches', null, 'SELECT'), ('reconciler', 'events', null, 'SELECT'),
+        ('reconciler', 'seals', null, 'SELECT'),
         ('redactor', 'events', null, 'SELECT'), ('redactor', 'events', 'payload', 'UPDATE'),
         ('redactor', 'events', 'salt', 'UPDATE')
 ), done as (

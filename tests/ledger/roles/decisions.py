@@ -44,6 +44,7 @@ TABLES: Mapping[str, Privileges] = {
         "reconciler": "select",
     },
     "ledger.dispatches": {
+        "writer": "select",
         "dispatcher": "select insert update(once_key) update(epoch) update(lease_until) update(open)"
         " update(unsent)",
         "reconciler": "select",

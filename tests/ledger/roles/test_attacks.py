@@ -165,7 +165,6 @@ EACH = {
         LICENSING,
         "update ledger.dispatches set lease_until = now() + interval '1 year'",
         "update ledger.dispatches set open = false",
-        "select * from ledger.dispatches",
         "update ledger.batches set response = 'x'",
         "delete from ledger.batches",
         *FORGING,
