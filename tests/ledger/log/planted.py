@@ -15,9 +15,8 @@ TENANT = "t"
 START = datetime(2025, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 _NUMBERS = count()
 
-_EVENT = """
-insert into ledger.events (shard, tenant, commit_key, seq, type, branch, at, payload, salt, payload_digest)
-values (%s, %s, %s, %s, 'tokens.drafted', 'main', %s, %s, %s, %s)
+_EVENTS = """
+copy ledger.events (shard, tenant, commit_key, seq, type, branch, at, payload, salt, payload_digest) from stdin
 """
 _STREAM = """
 insert into ledger.streams (shard, tenant, commit_key, seq, writer_epoch) values (%s, %s, %s, %s, 1)
@@ -33,13 +32,13 @@ def plant(
     names = (name.shard, name.tenant, name.commit_key)
     with connection.cursor() as cursor:
         cursor.execute(_STREAM, (*names, last))
-        rows = []
-        for seq in range(first, last + 1):
-            number = next(_NUMBERS)
-            payload, salt = f'{{"n":{number}}}', number.to_bytes(16, "big")
-            digest = hashlib.sha256(salt + payload.encode()).digest()
-            rows.append((*names, seq, at or START + timedelta(microseconds=number), payload, salt, digest))
-        cursor.executemany(_EVENT, rows)
+        with cursor.copy(_EVENTS) as copy:
+            for seq in range(first, last + 1):
+                number = next(_NUMBERS)
+                payload, salt = f'{{"n":{number}}}', number.to_bytes(16, "big")
+                digest = hashlib.sha256(salt + payload.encode()).digest()
+                moment = at or START + timedelta(microseconds=number)
+                copy.write_row((*names, seq, "tokens.drafted", "main", moment, payload, salt, digest))
 
 
 def raw(engine: Engine) -> psycopg.Connection:

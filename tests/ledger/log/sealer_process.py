@@ -1,12 +1,13 @@
 """A sealer in a process of its own: ``sealer_process URL NAME MODE``. Says one line of JSON when it is ready.
 
-``rounds``: rounds without pause, for ever. ``stuck``: stops for ever in the middle of a round that found something,
+``rounds``: round after round, for ever. ``stuck``: stops for ever in the middle of a round that found something,
 with everything written and nothing committed.
 """
 
 import json
 import sys
 import threading
+import time
 
 from ledger.connect import connect
 from ledger.log import sealer as sealing
@@ -33,6 +34,7 @@ def main(url: str, name: str, mode: str) -> None:
     say("sealing")
     while True:
         sealer.round()
+        time.sleep(0.002)  # leaves the machine to the writers
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def sealer_process(folder: Path, url: str, name: str, mode: str) -> Process:
 
 
 def writer_process(folder: Path, url: str, number: int) -> Process:
-    command = [sys.executable, "-m", "tests.ledger.log.writer_process", url, str(number), "4", "25"]
+    command = [sys.executable, "-m", "tests.ledger.log.writer_process", url, str(number), "4", "15"]
     return Process(command, folder, f"writer-{number}")
 
 
@@ -162,7 +162,7 @@ def test_every_event_of_several_writers_gets_one_index_while_sealers_come_and_go
     rival = sealer_process(tmp_path, url, "rival", "rounds")
     writers = [writer_process(tmp_path, url, number) for number in range(3)]
     try:
-        for half in (100, 300):
+        for half in (60, 180):
             until(lambda half=half: len(places(engine)) > half or not any(w.alive for w in writers))
             sealer.kill()
             sealer = sealer_process(tmp_path, url, "sealer", "rounds")
@@ -174,5 +174,5 @@ def test_every_event_of_several_writers_gets_one_index_while_sealers_come_and_go
     until(lambda: last.round().leading)
     while last.round().more:
         pass
-    # Three writers, 25 times, one event to each of four shared and four own streams.
-    assert check_log(engine) == 3 * 25 * 8
+    # Three writers, 15 times, one event to each of four shared and four own streams.
+    assert check_log(engine) == 3 * 15 * 8

@@ -37,7 +37,7 @@ def test_restarting_at_every_size_gives_the_roots_of_a_naive_tree(engine: Engine
     ]
 
 
-@pytest.mark.parametrize("counts", [(1, 255, 1), (256, 256), (255, 2, 300), (70_000, 1, 500)])
+@pytest.mark.parametrize("counts", [(1, 255, 1), (256, 256), (255, 2, 300), (66_000, 1, 500)])
 def test_rounds_of_any_length_give_the_same_tree(engine: Engine, counts: tuple[int, ...]) -> None:
     sealer = Sealer(engine, max_events=100_000)
     with raw(engine) as writer:
@@ -81,38 +81,36 @@ def test_proofs_of_every_place_and_between_sizes(engine: Engine, reader: LogRead
 GROWN = "hashes || decode(repeat('ab', 32), 'hex')"
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "update ledger.tiles set hashes = overlay(hashes placing '\\x00'::bytea from 5)",
-        "update ledger.tiles set hashes = substring(hashes from 1 for 32) where octet_length(hashes) > 32",
-        "update ledger.tiles set tile = tile + 7",
-        f"update ledger.tiles set level = 3, hashes = {GROWN}",
-        "delete from ledger.tiles",
-        "truncate ledger.tiles",
-        "update ledger.seals set first_index = first_index + 1",
-        "delete from ledger.seals",
-        "truncate ledger.seals",
-        "update ledger.checkpoints set note = 'else'",
-        "delete from ledger.checkpoints",
-        "truncate ledger.checkpoints",
-        "update ledger.log set size = size - 1",
-        "update ledger.log set log_id = 'else'",
-        "delete from ledger.log",
-        "truncate ledger.log",
-    ],
-)
-def test_what_is_in_the_log_is_not_rewritten_not_even_by_a_superuser(
-    engine: Engine, owner: Engine, statement: str
-) -> None:
+REWRITING = [
+    "update ledger.tiles set hashes = overlay(hashes placing '\\x00'::bytea from 5)",
+    "update ledger.tiles set hashes = substring(hashes from 1 for 32) where octet_length(hashes) > 32",
+    "update ledger.tiles set tile = tile + 7",
+    f"update ledger.tiles set level = 3, hashes = {GROWN}",
+    "delete from ledger.tiles",
+    "truncate ledger.tiles",
+    "update ledger.seals set first_index = first_index + 1",
+    "delete from ledger.seals",
+    "truncate ledger.seals",
+    "update ledger.checkpoints set note = 'else'",
+    "delete from ledger.checkpoints",
+    "truncate ledger.checkpoints",
+    "update ledger.log set size = size - 1",
+    "update ledger.log set log_id = 'else'",
+    "delete from ledger.log",
+    "truncate ledger.log",
+]
+
+
+def test_what_is_in_the_log_is_not_rewritten_not_even_by_a_superuser(engine: Engine, owner: Engine) -> None:
     with raw(engine) as writer:
         plant(writer, "one", 1, 3)
         writer.commit()
     Sealer(engine).round()
     with engine.begin() as connection:
         connection.execute(text("insert into ledger.checkpoints values (3, 'note', now())"))
-    with pytest.raises(DBAPIError, match="RestrictViolation"), owner.begin() as connection:
-        connection.execute(text(statement))
+    for statement in REWRITING:
+        with pytest.raises(DBAPIError, match="RestrictViolation"), owner.begin() as connection:
+            connection.execute(text(statement))
     check_log(engine)
 
 
@@ -125,10 +123,10 @@ def test_a_tile_may_grow(engine: Engine, owner: Engine) -> None:
         connection.execute(text(f"update ledger.tiles set hashes = {GROWN}"))
 
 
-@pytest.mark.parametrize("hashes", ["''", "'\\x00'", f"decode(repeat('ab', {32 * 257}), 'hex')"])
-def test_a_tile_is_whole_hashes(owner: Engine, hashes: str) -> None:
-    with pytest.raises(DBAPIError, match="tiles_whole_hashes"), owner.begin() as connection:
-        connection.execute(text(f"insert into ledger.tiles values (0, 0, {hashes})"))
+def test_a_tile_is_whole_hashes(owner: Engine) -> None:
+    for hashes in ("''", "'\\x00'", f"decode(repeat('ab', {32 * 257}), 'hex')"):
+        with pytest.raises(DBAPIError, match="tiles_whole_hashes"), owner.begin() as connection:
+            connection.execute(text(f"insert into ledger.tiles values (0, 0, {hashes})"))
 
 
 def test_redacted_events_seal_and_prove_like_others(engine: Engine, owner: Engine, reader: LogReader) -> None:
