@@ -35,13 +35,15 @@ class Licence:
 class CloseLicence:
     """The holder of the lease has an outcome. ``epoch``: the one it holds; LeaseLost if it does not any more.
 
-    ``unsent``: the call certainly never left; needs a dispatch.settled that says so, and frees the once_key.
+    ``worker``: who was licensed (None: not asked); in a database that came back, the same attempt and epoch may be
+    somebody else's. ``unsent``: the call certainly never left; needs a dispatch.settled that says so, and frees the once_key.
     """
 
     intent_id: str
     attempt: int
     epoch: int
     unsent: bool = False
+    worker: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,7 +81,9 @@ class Claims:
         if assignment is None or intent is None:
             return Unclaimed(waits=intent is not None and intent.state is IntentState.RELEASED)
         seconds = self._settings.lease_seconds(assignment.timeout)
-        lease = Lease(call.stream, call.intent_id, assignment.attempt, FIRST_EPOCH, seconds, before)
+        lease = Lease(
+            call.stream, call.intent_id, assignment.attempt, FIRST_EPOCH, seconds, before, self._worker
+        )
         return ClaimedCall(assignment, lease, self._window_ends(assignment, intent))
 
     def _window_ends(self, assignment: Assignment, intent: Intent) -> float | None:

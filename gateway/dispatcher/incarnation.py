@@ -19,6 +19,7 @@ from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
 from ledger.change import SideRow
 from ledger.errors import LedgerError, LedgerUnavailable
+from ledger.events import EventType
 from ledger.incarnation import Database, Incarnations, Look
 from ledger.sharding import StreamName
 
@@ -52,7 +53,7 @@ class Intake:
     async def run(self) -> None:
         """Look until cancelled; a database that is away is waited for."""
         while True:
-            # A shard that could not be taken in is tried again, and not in a hurry.
+            # A database that is away, and a shard that could not be taken in, are tried again and not in a hurry.
             settings = self._settings
             await self._sleep(settings.sweep_interval if self._stuck else settings.poll_interval)
             await self.attempt()
@@ -63,8 +64,10 @@ class Intake:
             if await self.once():
                 self._found_work()
         except (LedgerError, SQLAlchemyError) as error:
+            self._stuck = True
             _log.warning("incarnation_unknown", error=str(error))
         except Exception:  # noqa: BLE001 - one look that breaks must not end all that follow
+            self._stuck = True
             _log.exception("incarnation_not_taken_in")
 
     async def once(self) -> int:
@@ -134,8 +137,8 @@ class Intake:
         except Exception as error:  # noqa: BLE001 - one stream that cannot be decided must not keep the other shards waiting
             _log.error("stream_not_taken_in", commit_key=stream.commit_key, error=repr(error))
             return False
-        if appended.events:
-            doubted = [event.intent_id for event in appended.events if event.intent_id is not None]
+        doubted = [event.intent_id for event in appended.events if event.type is EventType.DISPATCH_IN_DOUBT]
+        if doubted:
             _log.warning("calls_in_doubt", commit_key=stream.commit_key, intents=doubted)
         return True
 

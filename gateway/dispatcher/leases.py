@@ -26,6 +26,7 @@ class Lease:
     epoch: int
     seconds: float
     since: float
+    worker: str | None = None
     lost: bool = False
 
     def holds(self, now: float) -> bool:

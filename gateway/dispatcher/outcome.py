@@ -74,10 +74,7 @@ class _Settlement:
         self.type = EventType.DISPATCH_SETTLED if on_time else EventType.DISPATCH_LATE
         if not on_time:
             return ()
-        closing = CloseLicence(
-            intent_id=lease.intent_id, attempt=lease.attempt, epoch=lease.epoch, unsent=self._outcome.unsent
-        )
-        return (closing,)
+        return (_closing(lease, unsent=self._outcome.unsent),)
 
 
 class _Loss:
@@ -105,4 +102,14 @@ class _Loss:
         )
         if not lost:
             return ()
-        return (CloseLicence(intent_id=lease.intent_id, attempt=lease.attempt, epoch=lease.epoch),)
+        return (_closing(lease),)
+
+
+def _closing(lease: Lease, *, unsent: bool = False) -> CloseLicence:
+    return CloseLicence(
+        intent_id=lease.intent_id,
+        attempt=lease.attempt,
+        epoch=lease.epoch,
+        unsent=unsent,
+        worker=lease.worker,
+    )

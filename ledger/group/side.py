@@ -61,6 +61,8 @@ def _close(connection: Connection, stream: StreamName, row: CloseLicence) -> Non
     statement = update(dispatches).where(
         _licence(stream, row.intent_id, row.attempt), dispatches.c.epoch == row.epoch, dispatches.c.open
     )
+    if row.worker is not None:
+        statement = statement.where(dispatches.c.worker == row.worker)
     if connection.execute(statement.values(values)).rowcount != 1:
         raise LeaseLost(row.intent_id, row.attempt, row.epoch)
 

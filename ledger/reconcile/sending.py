@@ -33,7 +33,7 @@ def duplicates(case: Case) -> Iterator[Finding]:
     """WRITEs with more than one dispatch that is not recorded as certainly unsent."""
     for trail in case.trails.values():
         sent = [a for a in trail.ordered_attempts() if not a.unsent]
-        if len(sent) > 1 and any(_effect(trail, a) is EffectClass.WRITE for a in sent):
+        if len(sent) > 1 and any(_effect(trail, a) is EffectClass.WRITE for a in sent if not a.lost):
             numbers = ", ".join(str(a.number) for a in sent)
             why = f"attempts {numbers} of a WRITE may all have been sent"
             yield case.finding(FindingKind.DUPLICATE, trail, why, seq=sent[-1].started_seq)

@@ -68,7 +68,7 @@ class Summary:
         }
 
     def _add_intent(self, trail: Trail) -> None:
-        attempts = trail.ordered_attempts()
+        attempts = [attempt for attempt in trail.ordered_attempts() if not attempt.lost]
         self.dispatches += len(attempts)
         sent = [attempt.effect for attempt in attempts if not attempt.unsent]
         self.writes += EffectClass.WRITE in sent

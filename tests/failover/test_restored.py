@@ -1,5 +1,6 @@
 """Databases that came back without what they knew: noticed, in doubt, and nothing is sent again."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,9 +10,12 @@ from effects.intent import IntentState
 from gateway.dispatcher.incarnation import Intake
 from gateway.principal import everyone
 from gateway.service.doubts import Doubts
+from gateway.service.scanning import find_blocks
 from ledger.connect import connect
 from ledger.incarnation import RESTORED
 from ledger.rebuild import check
+from ledger.reconcile.finding import FindingKind
+from ledger.reconcile.run import Options, run
 from tests.failover.servers import DATABASE, Fleet, both
 from tests.gateway.dispatcher.floor import TENANT, Clock, Floor, with_settings
 from tests.gateway.toolserver import ToolServer, eventually
@@ -61,6 +65,10 @@ class Story:
         assert self.sent() == {"/write": WRITES + 2, "/put": 2, "/read": 2}
         assert len({r.headers["idempotency-key"] for r in self.floor.tools.received("/put")}) == 1
 
+    def findings(self) -> Counter[FindingKind]:
+        found = run(self.floor.engine, TENANT, Options(), now=self.floor.clock(), find_blocks=find_blocks)
+        return Counter(finding.kind for finding in found.findings)
+
     def goes_on(self) -> None:
         """New calls are sent, and a person can settle a doubt."""
         self.floor.turn("write", key="later").until(IntentState.SETTLED, final=True)
@@ -71,6 +79,7 @@ class Story:
             everyone(TENANT), one.key, one.intent.intent_id, happened=True, reason="seen in its log"
         )
         assert one.intent.final
+        assert self.findings() == {FindingKind.IN_DOUBT: WRITES - 1 + 2}
         assert list(check(self.floor.engine)) == []
 
 

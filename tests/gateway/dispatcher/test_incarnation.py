@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sqlalchemy import create_engine, text
@@ -135,6 +136,27 @@ def test_an_answer_to_a_lost_attempt_settles_the_doubt(floor: Floor) -> None:
     outcome = Outcome(status=ResultStatus.OK, content={"n": 4})
     asyncio.run(Outcomes(dispatcher._books, floor.work).settle(lease, outcome))
     assert (turn.intent.final, turn.intent.result_content) == (True, {"n": 4})
+
+
+def test_an_answer_to_a_lost_read_is_not_taken_for_the_one_that_was_sent_again(floor: Floor) -> None:
+    """Attempt and epoch are the same, and the answer is older: from before writes that the other one sees."""
+    held = floor.tools.hold("/read", ok({"n": "new"}))
+    turn = floor.turn("read")
+    lease = Lease(StreamName.of(TENANT, turn.key), turn.intent.intent_id, 1, 1, 60.0, 0.0, "of before")
+    with floor.dispatching() as dispatcher, ThreadPoolExecutor(1) as threads:
+        floor.tools.await_received("/read")
+        settling = Outcomes(dispatcher._books, floor.work).settle(
+            lease, Outcome(ResultStatus.OK, {"n": "old"})
+        )
+        with capture_logs() as logs:
+            settled = threads.submit(asyncio.run, settling)
+            eventually(lambda: [log for log in logs if log["event"] == "outcome_not_recorded_yet"])
+        assert turn.intent.state is IntentState.DISPATCHED
+        held.release()
+        assert turn.until(IntentState.SETTLED, final=True).result_content == {"n": "new"}
+        settled.result(20)
+    assert turn.types.count("dispatch.late") == 1
+    assert turn.intent.result_content == {"n": "new"}
 
 
 def test_an_answer_to_an_intent_that_is_gone_is_said_aloud(floor: Floor) -> None:
