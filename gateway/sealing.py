@@ -6,24 +6,27 @@ from contextlib import contextmanager
 
 import structlog
 from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.metrics import Meter
 from gateway.settings import Settings
 from ledger.errors import LedgerError
 from ledger.evidence.note import SigningKey
 from ledger.log.checkpoints import Notary
+from ledger.log.entries import StoredCheckpoint
 from ledger.log.keys import load_or_make_key
 from ledger.log.reader import LogReader
 from ledger.log.running import Sealing
 from ledger.log.sealer import Sealed, Sealer
 
-LEASE = 1.0
-"""Seconds for which others leave sealing to the process that does it: so long nothing is sealed where it was killed."""
-
 REPEAT = 60.0
 """Seconds until the same trouble is told again."""
 
+OTHERS = 3.0
+"""Seconds for which another process is left to seal what waits, before what is sealed is signed for."""
+
 _LAST_ROUNDS = 100
+_LOOK = 0.05
 
 _log = structlog.get_logger(__name__)
 
@@ -48,7 +51,7 @@ def sealing(engine: Engine, settings: Settings, meter: Meter | None = None) -> I
         _log.info("sealing_off")
         yield
         return
-    sealer, notary = Sealer(engine, lease_seconds=LEASE), notary_over(engine, settings)
+    sealer, notary = Sealer(engine), notary_over(engine, settings)
     told = _Teller(meter)
     running = Sealing(
         sealer,
@@ -67,17 +70,29 @@ def sealing(engine: Engine, settings: Settings, meter: Meter | None = None) -> I
             _finish(sealer, notary)
 
 
-def seal_now(engine: Engine, settings: Settings) -> None:
-    """Seal what is committed, unless another process is at it. Raises LedgerUnavailable."""
-    if settings.seal:
-        _seal_rest(Sealer(engine, lease_seconds=0))
+def sign_now(engine: Engine, settings: Settings) -> StoredCheckpoint:
+    """Seal what is committed now, or let the process that does it; sign for what is sealed.
+
+    Raises KeyRefused, LogForked, LedgerUnavailable, OSError where it cannot be published.
+    """
+    sealer, reader = Sealer(engine, lease_seconds=0), LogReader(engine)
+    deadline = time.monotonic() + OTHERS
+    while True:
+        done = sealer.round()
+        if done.leading and not done.more:
+            break
+        if not done.leading:
+            if not reader.pending().events or time.monotonic() > deadline:
+                break
+            time.sleep(_LOOK)
+    return notary_over(engine, settings).publish()
 
 
 def _finish(sealer: Sealer, notary: Notary) -> None:
     try:
         if _seal_rest(sealer):
             notary.publish()
-    except (LedgerError, OSError) as error:
+    except (LedgerError, OSError, SQLAlchemyError) as error:
         _log.warning("sealing_not_finished", error=str(error))
 
 

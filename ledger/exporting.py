@@ -1,0 +1,63 @@
+"""Exporting the log: what ``ledger.evidence.exportfile`` writes, read from the database piece by piece."""
+
+from collections.abc import Iterator
+from io import BytesIO
+
+from ledger.evidence.exportfile import ExportWriter
+from ledger.log.entries import Entry, StoredCheckpoint
+from ledger.log.reader import LogReader
+
+PAGE = 1000
+"""Places of the log that are in memory at once."""
+
+
+def export(
+    reader: LogReader, until: StoredCheckpoint, *, tenant: str | None = None
+) -> Iterator[tuple[int, bytes]]:
+    """The export up to ``until``: (events so far, whole lines), in pieces, to be written one after another.
+
+    ``tenant``: the events of others are told by their leaf hash alone; None: everyone's are shown. What was sealed never
+    changes, so it does not matter how long it takes. Raises LedgerUnavailable.
+    """
+    file = BytesIO()
+    writer = ExportWriter(file, until.note, tenant)
+    signed = _signed(reader, until)
+    due = next(signed, None)
+    while True:
+        while due is not None and due.size == writer.size:
+            writer.checkpoint(due.note)
+            due = next(signed, None)
+        if writer.size == until.size:
+            break
+        end = min(until.size, writer.size + PAGE) if due is None else min(due.size, writer.size + PAGE)
+        for entry in reader.entries(writer.size - 1, end - writer.size, tenant):
+            _write(writer, entry)
+        yield writer.size, _taken(file)
+    yield writer.size, _taken(file)
+
+
+def _signed(reader: LogReader, until: StoredCheckpoint) -> Iterator[StoredCheckpoint]:
+    """The signed checkpoints by size, ``until`` the last of them."""
+    size = -1
+    while page := reader.checkpoints(size):
+        for checkpoint in page:
+            if checkpoint.size >= until.size:
+                yield until
+                return
+            yield checkpoint
+        size = page[-1].size
+    yield until
+
+
+def _write(writer: ExportWriter, entry: Entry) -> None:
+    if entry.envelope is None:
+        writer.hash_only(entry.leaf_hash)
+    else:
+        writer.event(entry.leaf_hash, entry.envelope.encode(), entry.payload, entry.salt)
+
+
+def _taken(file: BytesIO) -> bytes:
+    lines = file.getvalue()
+    file.seek(0)
+    file.truncate()
+    return lines

@@ -1,0 +1,103 @@
+"""Checking the database itself: its events against its tree, its tree and what was signed against one another.
+
+What is checked is what an export would hold, by the verifier of exports; then what an export does not have: events that
+are sealed and not signed for yet, and the upper tiles.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from json import loads
+
+from sqlalchemy import Engine
+
+from ledger.evidence.note import VerifierKey
+from ledger.evidence.report import Fault, Report, Wrong
+from ledger.evidence.tiles import HEIGHT, WIDTH, TileReader, width
+from ledger.evidence.tree import HASH_BYTES, leaf_hash, perfect_root
+from ledger.evidence.verify import verify
+from ledger.exporting import PAGE, export
+from ledger.log.entries import Entry, StoredCheckpoint
+from ledger.log.reader import LogReader
+from ledger.log.store import tile_reader
+from ledger.session import single
+
+Progress = Callable[[int], None]
+"""Told how many events are checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelfCheck:
+    """``report``: on all that is signed for; ``size``: events checked, also those sealed since. ``fault``: the first."""
+
+    report: Report
+    size: int
+    fault: Fault | None
+
+
+def check_database(
+    engine: Engine, until: StoredCheckpoint, key: VerifierKey, kept: Iterable[str], progress: Progress
+) -> SelfCheck:
+    """Check everything that is sealed now.
+
+    ``until``: the newest checkpoint; ``kept``: notes of checkpoints kept outside, by size, none larger than the log.
+    Raises LedgerUnavailable.
+    """
+    reader = LogReader(engine)
+    report = verify(_lines(reader, until, progress), key, kept=kept)
+    size = reader.size()
+    fault = report.fault or _check_tail(reader, until.size, size)
+    if fault is None:
+        with single(engine) as connection:
+            fault = _check_tiles(tile_reader(connection), size)
+    return SelfCheck(report, size if fault is None else report.events, fault)
+
+
+def _lines(reader: LogReader, until: StoredCheckpoint, progress: Progress) -> Iterator[bytes]:
+    for size, lines in export(reader, until):
+        progress(size)
+        # Not splitlines: an escaped text may hold what that takes for the end of a line.
+        yield from (line + b"\n" for line in lines.split(b"\n")[:-1])
+
+
+def _check_tail(reader: LogReader, first: int, size: int) -> Fault | None:
+    """Events that are sealed and that nothing signs for yet."""
+    while first < size:
+        for entry in reader.entries(first - 1, min(PAGE, size - first)):
+            wrong = _wrong(entry)
+            if wrong is not None:
+                return Fault(
+                    wrong, entry.index, entry.index + 1, 0, "an event sealed since the last checkpoint"
+                )
+        first = min(first + PAGE, size)
+    return None
+
+
+def _wrong(entry: Entry) -> Wrong | None:
+    if entry.envelope is None:
+        return Wrong.CONTENT
+    envelope = entry.envelope.encode()
+    if leaf_hash(envelope) != entry.leaf_hash:
+        return Wrong.LEAF_HASH
+    if entry.payload is not None and entry.salt is not None:
+        digest = sha256(entry.salt + entry.payload.encode()).hexdigest()
+        if digest != loads(envelope)["payload_digest"]:
+            return Wrong.PAYLOAD_DIGEST
+    return None
+
+
+def _check_tiles(read: TileReader, size: int) -> Fault | None:
+    """Every hash of an upper tile is the root of the tile below it."""
+    level = 1
+    while size >> HEIGHT * level:
+        for tile in range(((size >> HEIGHT * level) + WIDTH - 1) // WIDTH):
+            hashes = read(level, tile)
+            for place in range(width(level, tile, size)):
+                below = tile * WIDTH + place
+                found = hashes[place * HASH_BYTES :][:HASH_BYTES]
+                if found != perfect_root(read(level - 1, below)):
+                    leaves = 1 << HEIGHT * level
+                    message = f"hash {place} of tile {tile}, level {level}, is not that of the tile below it"
+                    return Fault(Wrong.ROOT, below * leaves, (below + 1) * leaves, 0, message)
+        level += 1
+    return None
