@@ -2,7 +2,9 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 import psycopg
 import pytest
@@ -10,11 +12,15 @@ from sqlalchemy import Engine
 
 from gateway.settings import Settings
 from ledger import listen
+from ledger.append import Ledger
 from ledger.connect import connect
+from ledger.events import NewEvent
 from ledger.listen import CHANNEL, Listener
 from tests import plain
 from tests.gateway.toolserver import eventually, free_port
+from tests.ledger import story
 from tests.postgres import TestDatabase, libpq
+from tests.statements import looked_at_by
 
 pytestmark = pytest.mark.skipif(plain.wanted(), reason="plain engines have no LISTEN; there dispatchers poll")
 
@@ -142,6 +148,28 @@ def test_a_session_that_keeps_its_snapshot_would_be_seen(
         [(_, state, xmin, _)] = backends(admin)
         assert state == "idle in transaction"
         assert xmin is not None
+
+
+def test_a_group_commit_notifies_once_where_it_let_something_go_and_else_not(
+    engine: Engine, tenant: str
+) -> None:
+    sent: list[str] = []
+    ledger = Ledger(engine, clock=lambda: datetime.now(UTC), notify=True)
+    written = [story.opened(), story.drafted(0, 8), story.ruled(0, 8, 8)]
+
+    def append(key: str, *events: NewEvent) -> None:
+        ledger.append(tenant, key, story.these(*events))
+
+    def count(word: str) -> int:
+        return sum(word in statement for statement in sent)
+
+    with looked_at_by(sent.append), ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda n: append(f"quiet-{n}", *written), range(32)))
+        assert count("pg_notify") == 0
+        assert 0 < count("copy ledger.events") <= 32
+        sent.clear()
+        list(pool.map(lambda n: append(f"loud-{n}", *written, story.held(), story.released()), range(32)))
+    assert 0 < count("pg_notify") == count("copy ledger.events") <= 32
 
 
 @pytest.mark.parametrize(
