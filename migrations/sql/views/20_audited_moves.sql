@@ -5,14 +5,14 @@ create view ledger.audited_moves as
 with told as not materialized (
     select e.shard, e.tenant, e.commit_key, coalesce(e.branch, 'main') as branch, e.seq, e.type, e.at,
         e.body is null as redacted, e.head_after as told_head, e.cut_at as told_cut,
-        (e.body ->> 'round')::bigint as said_round,
-        (e.body ->> 'start')::bigint as said_start,
-        (e.body ->> 'end')::bigint as said_end,
-        case when e.type in ('tokens.drafted', 'tokens.accepted') then json_array_length(e.body -> 'tokens') end as n,
-        case when e.type = 'tokens.ruled' then (e.body ->> 'accepted')::bigint end as stand,
-        case when e.type = 'tokens.ruled' and json_typeof(e.body -> 'token') = 'object' then e.body -> 'token' end as own,
-        case when e.type = 'tokens.accepted' then e.body -> 'tokens' end as tokens
+        said.round as said_round, said.start as said_start, said."end" as said_end,
+        case when e.type in ('tokens.drafted', 'tokens.accepted') then json_array_length(said.tokens) end as n,
+        case when e.type = 'tokens.ruled' then said.accepted end as stand,
+        case when e.type = 'tokens.ruled' then said.token end as own,
+        case when e.type = 'tokens.accepted' then said.tokens end as tokens
     from ledger.audited_events e
+    left join lateral json_to_record(e.body)
+        as said (round bigint, start bigint, "end" bigint, accepted bigint, token json, tokens json) on true
     where e.type in ('tokens.drafted', 'tokens.ruled', 'tokens.accepted', 'drafts.voided')
 ), beside as not materialized (
     select t.*,
@@ -36,12 +36,13 @@ with told as not materialized (
         end as own_equal
     from beside b
     left join lateral (
-        select d.body -> 'tokens' -> (b.said_end - (d.body ->> 'start')::bigint)::integer as token
+        select said.tokens -> (b.said_end - said.start)::integer as token
         from ledger.audited_events d
+        cross join lateral json_to_record(d.body) as said (start bigint, tokens json)
         where b.own is not null and b.stand = b.said_end - b.said_start and b.drafted_to > b.said_end
             and d.shard = b.shard and d.tenant = b.tenant and d.commit_key = b.commit_key and d.seq < b.seq
             and d.type = 'tokens.drafted' and coalesce(d.branch, 'main') = b.branch and d.body is not null
-            and (d.body ->> 'start')::bigint <= b.said_end
+            and said.start <= b.said_end
         order by d.seq desc
         limit 1
     ) draft on true

@@ -2,11 +2,12 @@
 -- named by branch, round and position; what decided it is found under the same name, or ended its round.
 create view ledger.audited_tokens as
 with named as not materialized (
-    select e.shard, e.tenant, e.commit_key, coalesce(e.branch, 'main') as branch, (e.body ->> 'round')::bigint as round,
-        (e.body ->> 'start')::bigint + listed.place - 1 as position, e.seq, listed.token, null::bigint as accepted_seq,
+    select e.shard, e.tenant, e.commit_key, coalesce(e.branch, 'main') as branch, said.round,
+        said.start + listed.place - 1 as position, e.seq, listed.token, null::bigint as accepted_seq,
         null::bigint as cut_seq, false as voids, true as drafted
     from ledger.audited_events e
-    cross join lateral json_array_elements(e.body -> 'tokens') with ordinality as listed (token, place)
+    cross join lateral json_to_record(e.body) as said (round bigint, start bigint, tokens json)
+    cross join lateral json_array_elements(said.tokens) with ordinality as listed (token, place)
     where e.type = 'tokens.drafted'
     union all
     select m.shard, m.tenant, m.commit_key, m.branch, found.round, found.position, found.seq, found.token,

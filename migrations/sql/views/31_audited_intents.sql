@@ -4,6 +4,8 @@ with gathered as not materialized (
     select t.shard, t.tenant, t.commit_key, t.intent_id,
         json_object_agg(t.seq, t.body) as told,
         (array_agg(t.branch order by t.seq) filter (where t.type = 'intent.held'))[1] as branch,
+        (array_agg(t.body order by t.seq) filter (where t.type = 'intent.held'))[1] as held,
+        (array_agg(t.body order by t.seq desc) filter (where t.type = 'intent.released'))[1] as released,
         min(t.seq) filter (where t.type = 'intent.held') as held_seq,
         max(t.seq) filter (where t.type = 'intent.released') as released_seq,
         max(t.seq) filter (where t.type = 'dispatch.started') as dispatch_seq,
@@ -36,22 +38,17 @@ with gathered as not materialized (
     where e.type in ('block.cleared', 'block.voided')
     group by e.shard, e.tenant, e.commit_key, named.intent_id
 ), standing as not materialized (
-    select g.*, g.told -> g.held_seq::text as held, g.told -> g.released_seq::text as released,
+    select g.*,
         coalesce(greatest(g.answer_seq, g.expired_seq) > g.state_seq, false) and g.state_type <> 'intent.voided'
             as answered_last
     from gathered g
 )
 select s.shard, s.tenant, s.commit_key, s.intent_id, s.branch,
-    (s.held -> 'span' ->> 0)::bigint as span_start, (s.held -> 'span' ->> 1)::bigint as span_end,
-    (s.held ->> 'ordinal')::integer as ordinal, (s.held ->> 'round')::bigint as round,
-    (s.held ->> 'byte_start')::bigint as byte_start, (s.held ->> 'byte_end')::bigint as byte_end,
-    (s.held ->> 'closed_seq')::bigint as closed_seq, coalesce(b.block, 'undecided') as block,
-    s.held ->> 'tool' as tool, s.held ->> 'arguments_raw' as arguments_raw,
-    s.held ->> 'arguments_digest' as arguments_digest, s.held ->> 'problem' as problem,
-    coalesce(s.told -> s.call_id_seq::text ->> 'call_id', s.held ->> 'call_id') as call_id,
-    coalesce(s.released ->> 'effect', s.held ->> 'effect') as effect,
-    coalesce(s.released ->> 'effect_version', s.held ->> 'effect_version')::bigint as effect_version,
-    s.held -> 'footprint' as held_footprint, coalesce(s.released -> 'footprint', s.held -> 'footprint') as footprint,
+    (held.span ->> 0)::bigint as span_start, (held.span ->> 1)::bigint as span_end, held.ordinal, held.round,
+    held.byte_start, held.byte_end, held.closed_seq, coalesce(b.block, 'undecided') as block, held.tool, held.arguments_raw,
+    held.arguments_digest, held.problem, coalesce(s.told -> s.call_id_seq::text ->> 'call_id', held.call_id) as call_id,
+    coalesce(released.effect, held.effect) as effect, coalesce(released.effect_version, held.effect_version) as effect_version,
+    held.footprint as held_footprint, coalesce(released.footprint, held.footprint) as footprint,
     case
         when s.answered_last and s.answer_seq > coalesce(s.expired_seq, 0) then 'settled'
         when s.answered_last then 'held'
@@ -70,19 +67,24 @@ select s.shard, s.tenant, s.commit_key, s.intent_id, s.branch,
             then s.told -> s.state_seq::text ->> 'reason'
     end as reason,
     case when s.released_seq = greatest(s.loosed_seq, case when s.expired_seq < s.ended_seq or s.ended_seq is null
-        then s.expired_seq end) then s.released ->> 'release' end as release,
+        then s.expired_seq end) then released.release end as release,
     coalesce(s.is_final, false) as final,
     coalesce(s.stale_seq > greatest(s.released_seq, s.ended_seq, 0), false) as stale,
-    coalesce(s.attempts, 0) as attempts, s.released ->> 'idempotency_key' as idempotency_key,
+    coalesce(s.attempts, 0) as attempts, released.idempotency_key,
     s.held_seq, s.dispatch_seq, s.answered_seq as settled_seq, s.final_seq,
     case when s.expired_seq > greatest(s.released_seq, s.ended_seq, 0) and s.state_type <> 'intent.voided'
         then (s.told -> s.expired_seq::text ->> 'retry_at')::timestamptz end as retry_at,
-    s.told -> s.answered_seq::text ->> 'status' as result_status,
-    s.told -> s.answered_seq::text -> 'content' as result_content,
+    answered.status as result_status, answered.content as result_content,
     s.final_attempt, s.final_rank, s.rank, s.is_over, s.only_voided, s.redacted
 from (
     select s.*, case when s.answer_seq > coalesce(s.dispatch_seq, 0) then s.answer_seq end as answered_seq from standing s
 ) s
+left join lateral json_to_record(s.held) as held (span json, ordinal integer, round bigint, byte_start bigint, byte_end bigint,
+    closed_seq bigint, tool text, arguments_raw text, arguments_digest text, problem text, call_id text, effect text,
+    effect_version bigint, footprint json) on true
+left join lateral json_to_record(s.released) as released (release text, effect text, effect_version bigint, footprint json,
+    idempotency_key text) on true
+left join lateral json_to_record(s.told -> s.answered_seq::text) as answered (status text, content json) on true
 left join blocks b on b.shard = s.shard and b.tenant = s.tenant and b.commit_key = s.commit_key
     and b.intent_id = s.intent_id;
 comment on view ledger.audited_intents is

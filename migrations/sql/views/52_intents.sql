@@ -4,7 +4,7 @@ select c.shard, c.commit_key, c.intent_id, c.branch, c.round, c.span_start, c.sp
     c.block, c.tool, c.arguments_raw, c.arguments_digest, c.problem, c.call_id, c.effect, c.effect_version,
     c.footprint::text as footprint, c.state, c.reason, c.release, c.final, c.stale, c.attempts, c.idempotency_key,
     c.closed_seq, c.held_seq, c.accepted_seq, c.dispatch_seq, c.settled_seq, c.final_seq, c.retry_at, c.result_status,
-    nullif(c.result_content::text, 'null') as result_content, c.redacted
+    c.result_content::text as result_content, c.redacted
 from ledger.audited_calls c;
 comment on view audit.intents is
     'A row for each intent: one tool call asked for by one block, also the voided ones, as its events leave it.';

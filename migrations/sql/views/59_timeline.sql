@@ -17,24 +17,29 @@ with told as not materialized (
 ), parted as not materialized (
     select t.*, line.template, line.parts
     from told t
+    left join lateral json_to_record(t.body) as body (accepted text, arguments_raw text, attempt text, because text,
+        because_seq text, binding json, branches json, "by" text, call_id text, content json, effect text, "end" text,
+        format text, "from" text, problem text, reason text, release text, round text, span json, start bigint, status text,
+        token json, tokens json, tool text, unsent text, version text, worker text, writer_epoch text) on true
     cross join lateral (
         select
-            'p' || coalesce(t.body ->> 'reason', 'None') as reason,
-            'p' || coalesce(t.body ->> 'because', 'None') as because,
-            'p' || coalesce(t.body ->> 'effect', 'None') as effect,
-            'p' || coalesce(t.body ->> 'status', 'None') as status,
-            'p' || coalesce(t.body ->> 'by', 'None') as by,
-            'v' || coalesce(t.body ->> 'attempt', 'None') as attempt,
-            'v' || coalesce(t.body ->> 'round', 'None') as round,
-            'v[' || coalesce(t.body -> 'span' ->> 0, '?') || ', ' || coalesce(t.body -> 'span' ->> 1, '?') || ')' as span,
-            case when json_typeof(t.body -> 'tokens') = 'array' then json_array_length(t.body -> 'tokens') else 0 end as n,
-            'q' || coalesce((
-                select string_agg(listed.token ->> 'text', '' order by listed.place)
-                from json_array_elements(
-                    case when json_typeof(t.body -> 'tokens') = 'array' then t.body -> 'tokens' else '[]' end
-                ) with ordinality as listed (token, place)
-            ), '') as spelled,
-            case when json_typeof(t.body -> 'content') = 'null' then null else 'p' || (t.body -> 'content')::text end as content
+            'p' || coalesce(body.reason, 'None') as reason,
+            'p' || coalesce(body.because, 'None') as because,
+            'p' || coalesce(body.effect, 'None') as effect,
+            'p' || coalesce(body.status, 'None') as status,
+            'p' || coalesce(body.by, 'None') as by,
+            'v' || coalesce(body.attempt, 'None') as attempt,
+            'v' || coalesce(body.round, 'None') as round,
+            'v[' || coalesce(body.span ->> 0, '?') || ', ' || coalesce(body.span ->> 1, '?') || ')' as span,
+            'v' || case when body.unsent = 'true' then ', certainly not sent' else '' end as unsent,
+            'p' || body.content::text as content,
+            listed.n,
+            'v' || listed.n || case listed.n when 1 then ' token' else ' tokens' end as count,
+            'q' || coalesce(listed.spelled, '') as spelled
+        from (
+            select count(*) as n, string_agg(each.token ->> 'text', '' order by each.place) as spelled
+            from json_array_elements(body.tokens) with ordinality as each (token, place)
+        ) listed
     ) said
     cross join lateral (
         select case
@@ -43,12 +48,12 @@ with told as not materialized (
             when t.type = 'stream.taken_over' then 'taken over by a new writer, epoch {}'
             when t.type = 'tokens.drafted' then 'drafted {} [{}, {}) round {}{}: {}'
             when t.type = 'tokens.ruled' then 'ruled [{}, {}): {} accepted{}'
-                || case when json_typeof(t.body -> 'token') = 'object' then ', own token {}' else '' end
+                || case when body.token is not null then ', own token {}' else '' end
             when t.type = 'tokens.accepted' then 'accepted {} [{}, {}): {}'
             when t.type = 'drafts.voided' then 'drafts [{}, {}) voided: {}'
             when t.type = 'stream.finished' then 'finished: {}'
             when t.type in ('block.cleared', 'block.voided') then 'block {} of round {} {}'
-                || case when t.body ->> 'because' is null then '' else ': {}' end
+                || case when body.because is null then '' else ': {}' end
             when t.type = 'intent.held' and t.known then 'held {} again: {}'
             when t.type = 'intent.held' then 'held {} {}{} span {}{}'
             when t.type = 'intent.released' then 'released {} as {} {}'
@@ -67,18 +72,18 @@ with told as not materialized (
         end as template,
         case t.type
             when 'stream.opened' then array[
-                'p' || coalesce(t.body ->> 'format', 'None'), 'p' || coalesce(t.body ->> 'from', 'None'),
-                'p' || coalesce(t.body -> 'binding' ->> 'kind', 'None'),
+                'p' || coalesce(body.format, 'None'), 'p' || coalesce(body."from", 'None'),
+                'p' || coalesce(body.binding ->> 'kind', 'None'),
                 'v' || coalesce((
                     select string_agg(case when length(b.name) > 80 then left(b.name, 79) || '…' else b.name end, ', '
                         order by b.place)
-                    from json_array_elements_text(t.body -> 'branches') with ordinality as b (name, place)
+                    from json_array_elements_text(body.branches) with ordinality as b (name, place)
                 ), '')]
-            when 'stream.taken_over' then array['v' || coalesce(t.body ->> 'writer_epoch', 'None')]
+            when 'stream.taken_over' then array['v' || coalesce(body.writer_epoch, 'None')]
             when 'tokens.drafted' then array[
-                'v' || said.n || case said.n when 1 then ' token' else ' tokens' end,
-                'v' || coalesce(t.body ->> 'start', '0'),
-                'v' || coalesce((t.body ->> 'start')::bigint, 0) + said.n,
+                said.count,
+                'v' || coalesce(body.start, 0),
+                'v' || coalesce(body.start, 0) + said.n,
                 said.round,
                 'v' || coalesce(' by ' || (
                     select string_agg(by.drafter, ', ' order by by.place)
@@ -86,48 +91,48 @@ with told as not materialized (
                         select case when length(listed.token ->> 'drafter') > 80
                                 then left(listed.token ->> 'drafter', 79) || '…' else listed.token ->> 'drafter' end as drafter,
                             min(listed.place) as place
-                        from json_array_elements(t.body -> 'tokens') with ordinality as listed (token, place)
+                        from json_array_elements(body.tokens) with ordinality as listed (token, place)
                         where listed.token ->> 'drafter' is not null
                         group by 1
                     ) by
                 ), ''),
                 said.spelled]
             when 'tokens.ruled' then array[
-                'v' || coalesce(t.body ->> 'start', 'None'), 'v' || coalesce(t.body ->> 'end', 'None'),
-                'v' || coalesce(t.body ->> 'accepted', 'None'), 'v' || coalesce(', cut at ' || t.cut_at, ''),
-                'q' || coalesce(t.body -> 'token' ->> 'text', 'None')]
+                'v' || coalesce(body.start::text, 'None'), 'v' || coalesce(body."end", 'None'),
+                'v' || coalesce(body.accepted, 'None'), 'v' || coalesce(', cut at ' || t.cut_at, ''),
+                'q' || coalesce(body.token ->> 'text', 'None')]
             when 'tokens.accepted' then array[
-                'v' || said.n || case said.n when 1 then ' token' else ' tokens' end,
+                said.count,
                 'v' || coalesce(t.head_after - said.n, t.head_before, 0),
                 'v' || coalesce(t.head_after - said.n, t.head_before, 0) + said.n,
                 said.spelled]
             when 'drafts.voided' then array[
-                'v' || coalesce(t.body ->> 'start', 'None'), 'v' || coalesce(t.body ->> 'end', 'None'), said.because]
+                'v' || coalesce(body.start::text, 'None'), 'v' || coalesce(body."end", 'None'), said.because]
             when 'stream.finished' then array[said.reason]
             when 'block.cleared' then array[said.span, said.round, 'vcleared', said.because]
             when 'block.voided' then array[said.span, said.round, 'vvoided', said.because]
             when 'intent.held' then case when t.known then array[t.call, said.reason] else array[
                 said.effect, t.call,
-                case when t.body ->> 'arguments_raw' is null then 'v' else 's' || (t.body ->> 'arguments_raw') end,
+                case when body.arguments_raw is null then 'v' else 's' || (body.arguments_raw) end,
                 said.span,
-                case when t.body ->> 'problem' is null then 'v' else 'r' || (t.body ->> 'problem') end] end
+                case when body.problem is null then 'v' else 'r' || (body.problem) end] end
             when 'intent.released' then array[t.call, said.effect,
-                case t.body ->> 'release' when 'early' then 'vearly, on drafts' else 'von accepted tokens' end]
+                case body.release when 'early' then 'vearly, on drafts' else 'von accepted tokens' end]
             when 'intent.refused' then array['vrefused', t.call, said.reason]
             when 'intent.voided' then array['vvoided', t.call, said.reason]
-            when 'intent.call_id' then array[t.call, 'q' || coalesce(t.body ->> 'call_id', 'None')]
-            when 'intent.stale' then array[t.call, 'v' || coalesce(t.body ->> 'because_seq', 'None')]
+            when 'intent.call_id' then array[t.call, 'q' || coalesce(body.call_id, 'None')]
+            when 'intent.stale' then array[t.call, 'v' || coalesce(body.because_seq, 'None')]
             when 'intent.final' then array[t.call, said.attempt]
-            when 'dispatch.started' then array[t.call, said.attempt, 'p' || coalesce(t.body ->> 'worker', 'None')]
+            when 'dispatch.started' then array[t.call, said.attempt, 'p' || coalesce(body.worker, 'None')]
             when 'dispatch.settled' then array[t.call, said.attempt, 'vsettled', said.status,
-                case t.body ->> 'unsent' when 'true' then 'v, certainly not sent' else 'v' end, said.content]
+                said.unsent, said.content]
             when 'dispatch.late' then array[t.call, said.attempt, 'vanswered late,', said.status,
-                case t.body ->> 'unsent' when 'true' then 'v, certainly not sent' else 'v' end, said.content]
+                said.unsent, said.content]
             when 'dispatch.expired' then array[t.call, said.attempt, said.because]
             when 'dispatch.in_doubt' then array[t.call, said.attempt, said.because]
             when 'dispatch.resolved' then array[t.call, said.status, said.by,
-                'q' || coalesce(t.body ->> 'reason', 'None')]
-            when 'effects.changed' then array['v' || coalesce(t.body ->> 'version', 'None'), said.by]
+                'q' || coalesce(body.reason, 'None')]
+            when 'effects.changed' then array['v' || coalesce(body.version, 'None'), said.by]
         end as parts
     ) line
 )
