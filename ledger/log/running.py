@@ -11,7 +11,7 @@ from ledger.errors import LedgerError
 from ledger.log.checkpoints import Notary
 from ledger.log.sealer import Sealed, Sealer
 
-INTERVAL = 0.2
+INTERVAL = 0.1
 """Seconds from the beginning of a round to that of the next: about the lag of an event where nothing else is slow."""
 
 CHECKPOINT_EVERY = 5.0
