@@ -53,3 +53,26 @@ def ingest(
     show_rows(result["figures"], list(report.COLUMNS), format_)
     say(f"{result['missed']} of {result['aims']} figures missed")
     sys.stdout.flush()
+
+
+@app.command()
+def growth(
+    events: Annotated[
+        int, typer.Option(min=1000, help="Events that the ledger is to hold in the end.")
+    ] = 5_000_000,
+    plot: Annotated[Path | None, typer.Option(dir_okay=False, help="Write the line as SVG here.")] = None,
+    json_: JsonOption = None,
+) -> None:
+    """Whether appending stays as fast as the ledger grows."""
+    from bench.ingest import growth as growing
+    from bench.plot import write_line_chart
+    from bench.server import bench_server
+
+    with bench_server() as server:
+        result = growing.measured(server, events=events, piece_seconds=5.0, say=say)
+    if json_ is not None:
+        json_.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    if plot is not None:
+        title = f"microseconds per event, {result['events']:,} events"
+        write_line_chart(plot, result["points"], title=title, x="events in the ledger", y="us an event")
+    write_line({name: value for name, value in result.items() if name != "points"})
