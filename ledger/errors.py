@@ -18,6 +18,11 @@ LedgerError                     ledger_error
 ├── BadCursor                   bad_cursor
 ├── NotSealed                   not_sealed
 ├── LogForked                   log_forked
+├── RedactionRefused            redaction_refused
+│   ├── ReservedStream          redaction_reserved_stream
+│   ├── NotRecorded             redaction_not_recorded
+│   ├── StreamNotOver           redaction_stream_not_over
+│   └── IntentNotOver           redaction_intent_not_over
 ├── EvidenceRefused             evidence_refused
 │   ├── KeyRefused              ledger_key_refused
 │   ├── NoteRefused             note_refused
@@ -203,6 +208,36 @@ class LogForked(LedgerError):
         super().__init__(f"the log {origin} does not extend its checkpoint of size {size} in {where}")
         self.origin = origin
         self.size = size
+
+
+class RedactionRefused(LedgerError):
+    """What is asked for cannot be redacted, or not yet; nothing was taken away."""
+
+    code = "redaction_refused"
+
+
+class ReservedStream(RedactionRefused):
+    """A stream of the ledger's own holds no text of a model or a tool."""
+
+    code = "redaction_reserved_stream"
+
+
+class NotRecorded(RedactionRefused):
+    """There is no such stream, or no such intent in it."""
+
+    code = "redaction_not_recorded"
+
+
+class StreamNotOver(RedactionRefused):
+    """The stream is not finished: what it still says would be held against what is gone."""
+
+    code = "redaction_stream_not_over"
+
+
+class IntentNotOver(RedactionRefused):
+    """An intent whose text would go is not final, voided, refused or denied. In doubt is not over."""
+
+    code = "redaction_intent_not_over"
 
 
 class EvidenceRefused(LedgerError):

@@ -42,6 +42,7 @@ class EventType(StrEnum):
     DISPATCH_RESOLVED = "dispatch.resolved"
     DISPATCH_LATE = "dispatch.late"
     EFFECTS_CHANGED = "effects.changed"
+    PAYLOAD_REDACTED = "payload.redacted"
 
 
 class NewEvent(NamedTuple):
@@ -61,7 +62,10 @@ class NewEvent(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A recorded event: ``seq`` counts from 1 within its stream, without gaps; ``at`` is for people, never for order."""
+    """A recorded event: ``seq`` counts from 1 within its stream, without gaps; ``at`` is for people, never for order.
+
+    ``redacted``: its payload is gone; what stands here in its place is what remains of it (``ledger.redaction``).
+    """
 
     seq: int
     at: datetime
@@ -72,3 +76,4 @@ class Event(NamedTuple):
     attempt: int | None = None
     head_after: int | None = None
     cut_at: int | None = None
+    redacted: bool = False

@@ -16,6 +16,7 @@ from effects.intent import BlockState, IntentState, Release, ResultStatus
 from ledger import lane
 from ledger.errors import BrokenHistory
 from ledger.events import Event, EventType
+from ledger.redaction.blanking import blanked
 from ledger.state import Branch, Intent, StreamState
 
 Handler = Callable[[StreamState, Event, Mapping[str, Any]], StreamState]
@@ -289,4 +290,5 @@ _HANDLERS: Mapping[EventType, Handler] = {
     EventType.DISPATCH_IN_DOUBT: _of_intent(_in_doubt),
     EventType.DISPATCH_RESOLVED: _of_intent(_resolved),
     EventType.DISPATCH_LATE: _of_intent(_late),
+    EventType.PAYLOAD_REDACTED: blanked,
 }

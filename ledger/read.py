@@ -1,11 +1,13 @@
 """Reading events and answers to batches as they were written."""
 
+from collections.abc import Mapping
 from datetime import UTC
+from typing import Any, cast
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, literal_column, select
 
 from ledger.change import StoredBatch
-from ledger.events import Event, EventType
+from ledger.events import Event, EventType, Payload
 from ledger.payload import parsed
 from ledger.schema import batches, events, of_stream
 from ledger.sharding import StreamName
@@ -29,10 +31,28 @@ def read_events(
 ) -> list[Event]:
     """Events of ``stream`` with a seq above ``after``, in order, at most ``limit`` of them (None: all).
 
-    The payload of a redacted event reads as an empty object.
+    The payload of a redacted event reads as what remains of it; as an empty object where nothing says.
     """
-    query = select(*EVENT_COLUMNS).where(of_stream(events, stream), events.c.seq > after).order_by(events.c.seq)
-    return [event_of(row) for row in connection.execute(query if limit is None else query.limit(limit))]
+    query = (
+        select(*EVENT_COLUMNS).where(of_stream(events, stream), events.c.seq > after).order_by(events.c.seq)
+    )
+    found = [event_of(row) for row in connection.execute(query if limit is None else query.limit(limit))]
+    if not any(event.redacted for event in found):
+        return found
+    remains = read_remains(connection, stream)
+    return [e._replace(payload=remains.get(e.seq, e.payload)) if e.redacted else e for e in found]
+
+
+def read_remains(connection: Connection, stream: StreamName) -> Mapping[int, Payload]:
+    """What remains of each payload of ``stream`` that a ``payload.redacted`` names, by seq."""
+    query = select(events.c.payload).where(
+        of_stream(events, stream),
+        # As a literal: an index holds these alone, and a parameter could not show that it fits.
+        events.c.type == literal_column(f"'{EventType.PAYLOAD_REDACTED.value}'"),
+        events.c.payload.is_not(None),
+    )
+    said = [cast("Mapping[str, Any]", parsed(text)) for text in connection.execute(query).scalars()]
+    return {int(seq): body for event in said for seq, body in event["remains"].items()}
 
 
 def read_batch(connection: Connection, stream: StreamName, batch_id: str) -> StoredBatch | None:
@@ -56,4 +76,5 @@ def event_of(row: Row[*tuple[object, ...]]) -> Event:
         attempt=row.attempt,
         head_after=row.head_after,
         cut_at=row.cut_at,
+        redacted=row.payload is None,
     )

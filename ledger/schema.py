@@ -77,6 +77,7 @@ events = Table(
     CheckConstraint("octet_length(payload_digest) = 32", name="events_digest_length"),
     CheckConstraint("(payload is null) = (salt is null)", name="events_redacted_whole"),
     Index("events_by_intent", *_KEY, "intent_id", postgresql_where=text("intent_id is not null")),
+    Index("events_redactions", *_KEY, "seq", postgresql_where=text("type = 'payload.redacted'")),
     comment="Everything that happened, in the order of seq within each stream. Append-only.",
 )
 

@@ -57,7 +57,8 @@ class Intent:
 
     ``effect``: the higher of the classes at creation and at release. ``closed_seq``: seq of the event that brought the
     block's last token. ``open_attempt``: the dispatch whose outcome is awaited. ``result_content`` is what came back,
-    as a JSON value. ``answered_early``: the answer held belongs to an early release.
+    as a JSON value. ``answered_early``: the answer held belongs to an early release. ``redacted``: its arguments, names,
+    footprint and answer were taken away.
     """
 
     intent_id: str
@@ -97,6 +98,7 @@ class Intent:
     result_content: object = None
     resolved: bool = False
     retry_at: datetime | None = None
+    redacted: bool = False
 
     @property
     def place(self) -> tuple[int, int]:
@@ -111,7 +113,10 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class StreamState:
-    """What all events of one stream up to ``seq`` amount to. ``seq`` 0: the stream does not exist."""
+    """What all events of one stream up to ``seq`` amount to. ``seq`` 0: the stream does not exist.
+
+    ``redacted``: seqs of the events whose payloads were taken away; tokens that they brought are blank.
+    """
 
     tenant: str
     commit_key: str
@@ -129,6 +134,7 @@ class StreamState:
     last_writer_at: datetime | None = None
     branches: Mapping[str, Branch] = field(default_factory=lambda: MappingProxyType({}))
     intents: Mapping[str, Intent] = field(default_factory=lambda: MappingProxyType({}))
+    redacted: frozenset[int] = frozenset()
 
     @property
     def exists(self) -> bool:

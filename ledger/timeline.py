@@ -65,7 +65,8 @@ Teller = Callable[[Event, Body, _Told], str]
 def _line(event: Event, told: _Told) -> Line:
     body = cast("Body", event.payload)
     kind = event.type.value.partition(".")[0]
-    text = _TELLERS[event.type](event, body, told) if body else f"{event.type.value} (redacted)"
+    gone = event.redacted or not body
+    text = f"{event.type.value} (redacted)" if gone else _TELLERS[event.type](event, body, told)
     if event.branch is not None and event.head_after is not None:
         told.heads[event.branch] = event.head_after
     return Line(
@@ -200,6 +201,12 @@ def _effects(_event: Event, body: Body, _told: _Told) -> str:
     return f"effect table version {body.get('version')} in force, by {_plain(body.get('by'))}"
 
 
+def _redacted(event: Event, body: Body, told: _Told) -> str:
+    gone = len(body.get("seqs", ()))
+    who, why = _plain(body.get("by")), _quoted(body.get("reason"))
+    return f"{told.call(event)} redacted, {gone} {'payload' if gone == 1 else 'payloads'}, by {who}: {why}"
+
+
 _TELLERS: Mapping[EventType, Teller] = {
     EventType.STREAM_OPENED: _opened,
     EventType.STREAM_TAKEN_OVER: _taken_over,
@@ -224,6 +231,7 @@ _TELLERS: Mapping[EventType, Teller] = {
     EventType.DISPATCH_RESOLVED: _resolved,
     EventType.DISPATCH_LATE: _outcome("answered late,"),
     EventType.EFFECTS_CHANGED: _effects,
+    EventType.PAYLOAD_REDACTED: _redacted,
 }
 
 
