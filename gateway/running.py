@@ -6,6 +6,7 @@ from functools import partial
 from sqlalchemy import Engine
 
 from gateway.dispatcher.settings import DispatcherSettings
+from gateway.dispatcher.witness import WitnessFile
 from gateway.dispatcher.worker import Dispatcher, Hearing
 from gateway.service.tables import EffectTables
 from gateway.settings import Settings
@@ -14,6 +15,9 @@ from gateway.wiring import utc_now
 from ledger.append import Ledger
 from ledger.listen import Listener
 from ledger.work import Work
+
+WITNESS_FOLDER = "databases"
+"""Where in the home dispatchers keep what they saw last of each database."""
 
 
 def dispatcher_over(engine: Engine, settings: Settings) -> Dispatcher:
@@ -36,4 +40,5 @@ def dispatcher_over(engine: Engine, settings: Settings) -> Dispatcher:
         ),
         utc_now,
         hearing=hearing,
+        witness=WitnessFile(settings.home / WITNESS_FOLDER),
     )

@@ -14,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.dispatcher.books import Books, Decide, Sleep
 from gateway.dispatcher.settings import DispatcherSettings
+from gateway.dispatcher.witness import Witness
 from gateway.turn.restored import doubt_unsettled
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
@@ -29,7 +30,8 @@ _log = structlog.get_logger(__name__)
 class Intake:
     """Looks every ``poll_interval`` whether the database is the one that is known, and takes it in where it is not.
 
-    ``found_work`` is called when calls may be sent again.
+    ``found_work`` is called when calls may be sent again. ``witness`` remembers the database beyond this process;
+    it is told every ``sweep_interval``, by ``monotonic`` seconds.
     """
 
     def __init__(
@@ -40,6 +42,8 @@ class Intake:
         *,
         sleep: Sleep,
         found_work: Callable[[], None],
+        witness: Witness,
+        monotonic: Callable[[], float],
     ) -> None:
         """See the class."""
         self._books = books
@@ -47,7 +51,10 @@ class Intake:
         self._settings = settings
         self._sleep = sleep
         self._found_work = found_work
+        self._witness = witness
+        self._monotonic = monotonic
         self._seen: Database | None = None
+        self._tell_at = 0.0
         self._stuck = False
 
     async def run(self) -> None:
@@ -81,15 +88,25 @@ class Intake:
         if look.foreign:
             taken += await self._sweep(look)
         self._stuck = taken < len(look.restarted) + len(look.foreign)
-        self._seen = look.database
+        await self._see(look.database)
         return taken
+
+    async def _see(self, database: Database) -> None:
+        unknown = self._seen is None or not self._seen.same_server(database)
+        grown = self._seen is None or self._seen.flushed != database.flushed
+        self._seen = database
+        if unknown or (grown and self._monotonic() >= self._tell_at):
+            await self._books.ask(self._witness.keep, database)
+            self._tell_at = self._monotonic() + self._settings.sweep_interval
 
     async def _look(self) -> Look:
         return await self._books.ask(self._incarnations.look, self._settings.shards)
 
     async def _judged(self, look: Look) -> Look:
-        """``look``, after a database that has less than this dispatcher saw of it is taken for a foreign one."""
+        """``look``, after a database that has less than was seen of it is taken for a foreign one."""
         seen = self._seen
+        if seen is None or seen.identity != look.database.identity:
+            seen = await self._books.ask(self._witness.last, look.database.identity)
         if seen is None or not look.database.went_back(seen):
             return look
         lost = seen.flushed - look.database.flushed

@@ -21,6 +21,7 @@ from gateway.dispatcher.outcome import Outcomes
 from gateway.dispatcher.settings import DispatcherSettings
 from gateway.dispatcher.sweep import Sweep
 from gateway.dispatcher.wake import Wake
+from gateway.dispatcher.witness import NoWitness, Witness
 from gateway.service.tables import EffectTables
 from gateway.upstream.port import Reply, Upstream
 from ledger.append import Ledger
@@ -41,7 +42,8 @@ class Dispatcher:
 
     ``worker_id`` names this dispatcher in the ledger, unlike every other (None: a fresh one). ``clock``: aware
     datetimes; ``monotonic``: seconds; ``sleep`` spaces out transmissions. ``hearing``: entered while it runs; without
-    it other processes' releases are found by polling alone. The upstream is closed when it ends. A dispatcher runs
+    it other processes' releases are found by polling alone. ``witness``: what this and earlier dispatchers saw of the
+    database (None: what this one sees). The upstream is closed when it ends. A dispatcher runs
     once: by ``run`` in a loop of the caller's, or by ``start`` and ``stop`` in a thread of its own.
     """
 
@@ -58,6 +60,7 @@ class Dispatcher:
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Sleep = asyncio.sleep,
         hearing: Hearing = nullcontext,
+        witness: Witness | None = None,
     ) -> None:
         """See the class."""
         self.worker_id = worker_id or f"dispatcher-{uuid_utils.uuid7()}"
@@ -76,7 +79,13 @@ class Dispatcher:
         )
         self._sweep = Sweep(self._books, work, settings, sleep=asyncio.sleep, found_work=self.wake)
         self._intake = Intake(
-            self._books, work.incarnations, settings, sleep=asyncio.sleep, found_work=self.wake
+            self._books,
+            work.incarnations,
+            settings,
+            sleep=asyncio.sleep,
+            found_work=self.wake,
+            witness=witness or NoWitness(),
+            monotonic=monotonic,
         )
         self._cooling = Cooling(monotonic)
         self._running: dict[ReleasedCall, asyncio.Task[None]] = {}

@@ -3,11 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from effects.intent import IntentState
 from gateway.dispatcher.incarnation import Intake
+from gateway.dispatcher.witness import WitnessFile
 from gateway.principal import everyone
 from gateway.service.doubts import Doubts
 from gateway.service.scanning import find_blocks
@@ -16,7 +18,7 @@ from ledger.incarnation import RESTORED
 from ledger.rebuild import check
 from ledger.reconcile.finding import FindingKind
 from ledger.reconcile.run import Options, run
-from tests.failover.servers import DATABASE, Fleet, both
+from tests.failover.servers import DATABASE, Fleet, Server, both
 from tests.gateway.dispatcher.floor import TENANT, Clock, Floor, with_settings
 from tests.gateway.toolserver import ToolServer, eventually
 
@@ -141,6 +143,34 @@ def test_a_backup_put_back_under_running_dispatchers(fleet: Fleet, new_timeline:
             server.start(restore_command="/bin/false")
             story.all_in_doubt()
             story.goes_on()
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_backup_put_back_while_no_dispatcher_runs(fleet: Fleet, tmp_path: Path, told: bool) -> None:
+    """On the old timeline nothing in the database tells; without the file that does, every WRITE is sent twice."""
+    server = fleet.primary()
+    with floor_over(server.database(DATABASE).service_url) as floor:
+        story = Story(floor)
+        backup = server.back_up("backup")
+        witness = WitnessFile(tmp_path / "databases")
+        with floor.dispatching(PATIENT, witness=witness):
+            story.all_settled()
+            settled = int(str(server.asked("select pg_current_wal_flush_lsn() - '0/0'")))
+            eventually(lambda: kept(witness, server) >= settled)
+        server.kill()
+        server.put_back(backup)
+        server.start()
+        with floor.dispatching(PATIENT, witness=witness if told else None):
+            if told:
+                story.all_in_doubt()
+                story.goes_on()
+            else:
+                eventually(lambda: story.sent()["/write"] == 2 * (WRITES + 2))
+
+
+def kept(witness: WitnessFile, server: Server) -> int:
+    database = witness.last(str(server.asked("select ledger.incarnation()", DATABASE)))
+    return 0 if database is None else database.flushed
 
 
 def test_a_crash_alone_makes_no_doubt(fleet: Fleet) -> None:
