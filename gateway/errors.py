@@ -14,7 +14,7 @@ GatewayError
 ├── Conflict (409)
 │   ├── StaleWriter, WrongRound, WrongStart, WrongEnd, DraftsPending, StreamFinished
 │   ├── SpanNotDrafted, SpanOverlap, SpanOrder
-│   ├── BatchIdReused, ExistsWithDifferent, NotInDoubt
+│   ├── BatchIdReused, ExistsWithDifferent, NotInDoubt, Redacted
 │   └── Contention
 ├── PreconditionFailed (412)
 └── Unavailable (503)
@@ -317,6 +317,13 @@ class NotInDoubt(Conflict):
 
     code = "not_in_doubt"
     title = "The intent is not in doubt"
+
+
+class Redacted(Conflict):
+    """What it would be held against is redacted, so nobody can say whether it is the same."""
+
+    code = "redacted"
+    title = "It is redacted"
 
 
 class Contention(Conflict):

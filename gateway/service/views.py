@@ -21,6 +21,8 @@ def stream_view(state: StreamState, reasons: Reasons, *, with_ids: bool = False)
     branches = {}
     for name, branch in state.branches.items():
         view = branch_view(branch) | {"text": branch.text}
+        if state.redacted:
+            view["redacted"] = _redacted_spans(state, branch)
         if with_ids:
             view["ids"] = [token.id for token in branch.accepted]
         branches[name] = view
@@ -71,6 +73,7 @@ def intent_view(state: StreamState, intent: Intent, reasons: Reasons, *, provisi
         "attempts": intent.attempts,
         "idempotency_key": intent.idempotency_key,
         "adopted_from": None,
+        "redacted": intent.redacted,
     }
     if intent.result_status is not None and (intent.final or provisional):
         view["result"] = {"status": intent.result_status.value, "content": intent.result_content}
@@ -78,7 +81,10 @@ def intent_view(state: StreamState, intent: Intent, reasons: Reasons, *, provisi
 
 
 def event_view(event: Event) -> dict[str, object]:
-    """One event as callers see it: the members of its payload beside what all events have."""
+    """One event as callers see it: the members of its payload beside what all events have.
+
+    Of a redacted one: those that remain, and ``redacted``.
+    """
     view: dict[str, object] = {
         **event.payload,
         "seq": event.seq,
@@ -90,7 +96,22 @@ def event_view(event: Event) -> dict[str, object]:
         view["intent_id"] = event.intent_id
     if event.attempt is not None:
         view["attempt"] = event.attempt
+    if event.redacted:
+        view["redacted"] = True
     return view
+
+
+def _redacted_spans(state: StreamState, branch: Branch) -> list[list[int]]:
+    """The spans [start, end) of accepted tokens whose texts are gone, in order."""
+    spans: list[list[int]] = []
+    for place, token in enumerate(branch.accepted):
+        if token.seq not in state.redacted:
+            continue
+        if spans and spans[-1][1] == place:
+            spans[-1][1] = place + 1
+        else:
+            spans.append([place, place + 1])
+    return spans
 
 
 def in_order(intents: Iterable[Intent]) -> list[Intent]:

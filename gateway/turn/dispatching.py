@@ -99,10 +99,14 @@ def awaits(intent: Intent | None, attempt: int) -> bool:
 
 
 def settle(unfolding: Unfolding, force: TableInForce, intent_id: str, attempt: int, outcome: Outcome) -> bool:
-    """Record what came back. True if it settles the awaited dispatch; else it is kept as late."""
+    """Record what came back. True if it settles the awaited dispatch; else it is kept as late.
+
+    Of an intent that is redacted meanwhile only the status is recorded.
+    """
     intent = unfolding.intent(intent_id)
     on_time = awaits(intent, attempt)
-    body: dict[str, object] = {"status": outcome.status.value, "content": outcome.content}
+    content = None if intent.redacted else outcome.content
+    body: dict[str, object] = {"status": outcome.status.value, "content": content}
     if on_time:
         body |= {"unsent": outcome.unsent, "tries": outcome.tries}
         unfolding.emit_for(EventType.DISPATCH_SETTLED, intent, attempt=attempt, **body)

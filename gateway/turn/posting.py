@@ -8,6 +8,7 @@ from effects.canonical import digest
 from effects.intent import BlockState, StreamEnd, stream_end
 from gateway.errors import (
     DivergesFromTokens,
+    Redacted,
     SpanNotDrafted,
     SpanOrder,
     SpanOverlap,
@@ -42,12 +43,15 @@ def post_intent(
 ) -> tuple[Intent, bool]:
     """Hold the posted call, or find it if it was posted before: (intent, whether it is a replay).
 
-    Checks in the order of interface.md: replay, finished, round, drafted, overlap, order, tokens.
+    Checks in the order of interface.md: replay, finished, round, drafted, overlap, order, tokens. ``Redacted`` is raised
+    where there is nothing left to hold the call against.
     """
     branch = unfolding.state.branches.get(posted.branch)
     if branch is None:
         raise UnknownBranch(f"the stream has no branch {posted.branch!r}")
     known = _known(unfolding, branch, posted)
+    if known is not None and known.redacted:
+        raise Redacted(f"the intent at [{known.start}, {known.end}) is redacted")
     if known is not None and _same(known, posted):
         return _attach_call_id(unfolding, known, posted.call_id), True
     _check_open(unfolding, branch, posted)
@@ -59,6 +63,9 @@ def post_intent(
         _check_call(known.tool, known.arguments_digest, posted)
     if unfolding.state.source == "detected":
         raise DivergesFromTokens("span", "the tokens spell no call block there")
+    if any(branch.token(place).seq in unfolding.state.redacted for place in range(posted.end)):
+        # Where a block begins follows from everything before it.
+        raise Redacted("tokens up to the end of the span are redacted")
     block, call = _spelled(scanner.blocks(unfolding.state, branch), posted)
     intent = hold(unfolding, branch, block, call, force, posted.call_id)
     clear_decided(unfolding, branch.name)

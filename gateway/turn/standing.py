@@ -80,7 +80,8 @@ def _case(intent: Intent, force: TableInForce) -> Case:
     judged = force.classify(intent.tool, intent.arguments_raw)
     sent = intent.state in (IntentState.DISPATCHED, IntentState.IN_DOUBT, IntentState.SETTLED)
     # What was sent was sent in the class of its release; what was not is decided in the higher of then and now.
-    effect = intent.effect if sent else highest(intent.effect, judged.effect)
+    # Of what is redacted nobody can say any more what it would be now.
+    effect = intent.effect if sent or intent.redacted else highest(intent.effect, judged.effect)
     view = order.CallView(
         branch=intent.branch,
         place=intent.place,

@@ -8,7 +8,10 @@ from gateway.wire.base import Answer, JSONObject
 
 
 class SealedEventView(Answer):
-    """One event and its place in the log: what all events have, and beside it the members of its payload."""
+    """One event and its place in the log: what all events have, and beside it the members of its payload.
+
+    ``redacted``: the payload was taken away; there is only what remains of it.
+    """
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: JSONObject = Field(init=False)
@@ -21,6 +24,7 @@ class SealedEventView(Answer):
     at: datetime
     intent_id: str | None = None
     attempt: int | None = None
+    redacted: bool = False
 
 
 class FeedView(Answer):

@@ -15,7 +15,7 @@ MAX_TOKENS = 10_000
 MAX_EVENTS = 1_000
 """Events of one batch."""
 
-ENVELOPE = frozenset({"seq", "at", "intent_id", "attempt"})
+ENVELOPE = frozenset({"seq", "at", "intent_id", "attempt", "redacted"})
 """What stands beside a payload where events are read, so that no payload may bring it."""
 
 _UNBUILT = frozenset(

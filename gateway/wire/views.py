@@ -26,7 +26,10 @@ class ResultView(Answer):
 
 
 class IntentView(Answer):
-    """One tool call and what has become of it. ``result`` is there once it is final."""
+    """One tool call and what has become of it. ``result`` is there once it is final.
+
+    ``redacted``: arguments, names and answer were taken away.
+    """
 
     commit_key: str
     intent_id: str
@@ -50,6 +53,7 @@ class IntentView(Answer):
     attempts: int
     idempotency_key: str | None
     adopted_from: str | None
+    redacted: bool = False
     result: ResultView | None = None
 
 
@@ -62,9 +66,13 @@ class BranchStanding(Answer):
 
 
 class BranchView(BranchStanding):
-    """``text``: what the accepted tokens spell; ``ids``: theirs, where asked for."""
+    """``text``: what the accepted tokens spell; ``ids``: theirs, where asked for.
+
+    ``redacted``: spans of tokens whose texts and ids were taken away; they are missing in ``text``, and null in ``ids``.
+    """
 
     text: str
+    redacted: list[tuple[int, int]] | None = None
     ids: list[int | None] | None = None
 
 
@@ -99,7 +107,10 @@ class EventsWritten(Answer):
 
 
 class EventView(Answer):
-    """One event: what all events have, and beside it the members of its payload."""
+    """One event: what all events have, and beside it the members of its payload.
+
+    ``redacted``: the payload was taken away; there is only what remains of it.
+    """
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: JSONObject = Field(init=False)
@@ -110,6 +121,7 @@ class EventView(Answer):
     at: datetime
     intent_id: str | None = None
     attempt: int | None = None
+    redacted: bool = False
 
 
 class EventsView(Answer):
