@@ -3,8 +3,6 @@
 The groups are made by the migration, on new homes and on those that are older than the groups; so these are made after it.
 """
 
-from collections.abc import Sequence
-
 import psycopg
 from psycopg import sql
 
@@ -21,15 +19,12 @@ def ensure_logins(owner_url: str) -> None:
         there = {name for (name,) in connection.execute("select rolname from pg_catalog.pg_roles")}
         for duty, login in LOGINS.items():
             if login not in there:
-                # A worker seals what it appends, where nobody else does.
-                groups = [duty, Duty.SEALER] if duty is Duty.DISPATCHER else [duty]
-                _make(connection, login, [group.role for group in groups])
+                _make(connection, login, duty.role)
 
 
-def _make(connection: psycopg.Connection, login: str, groups: Sequence[str]) -> None:
+def _make(connection: psycopg.Connection, login: str, group: str) -> None:
     statement = sql.SQL("create role {} login in role {}")
-    named = sql.SQL(", ").join(map(sql.Identifier, groups))
     try:
-        connection.execute(statement.format(sql.Identifier(login), named))
+        connection.execute(statement.format(sql.Identifier(login), sql.Identifier(group)))
     except (psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
         return  # by another process of this home, just now

@@ -95,6 +95,10 @@ FUNCTIONS: Mapping[str, Privileges] = {
 }
 
 
+LENDING = ["ledger.forget_batches()"]
+"""Functions that run with their owner's rights: each a trigger's, which nobody else can fire."""
+
+
 def decided(decision: Privileges, kind: str) -> frozenset[str]:
     """The privileges of one kind of login; the services' login has those of all duties of a service."""
     kinds = ALL.split() if kind == SERVICE else [kind]

@@ -10,6 +10,7 @@ from psycopg import errors
 
 from ledger.access.duty import Duty
 from ledger.append import Change, Ledger, Licence
+from tests.ledger.roles import decisions
 from tests.ledger.roles.logins import KINDS, NOBODY, RESTRICTED, SERVICE, Login, refused
 from tests.ledger.story import INTENT, KEY, drafted, held, opened, released, ruled, started, these
 from tests.postgres import OWNER, libpq
@@ -377,6 +378,17 @@ def test_nobody_hands_on_what_was_granted(attacked, module_database, kind):
                 with suppress(*NO):
                     connection.execute(statement)
     assert fingerprint(module_database) == before
+
+
+@pytest.mark.parametrize("kind", RESTRICTED)
+@pytest.mark.parametrize("function", decisions.LENDING)
+def test_nobody_fires_a_function_with_its_owners_rights_from_a_table_of_ones_own(attacked, kind, function):
+    with attacked[kind].connection() as connection:
+        connection.execute(
+            "create temp table mine as select 0::smallint as shard, 't' as tenant, 'k' as commit_key"
+        )
+        trigger = f"create trigger mine after update on mine for each row execute function {function}"
+        assert isinstance(refused(connection, trigger), NO)
 
 
 def test_a_login_cannot_end_the_session_of_another(attacked):
