@@ -21,6 +21,8 @@ class Wrong(StrEnum):
     """The envelope is not the JSON of an envelope."""
     PAYLOAD_DIGEST = "payload_digest_wrong"
     """The digest in the envelope is not SHA-256(salt || payload)."""
+    REDACTION = "redaction_missing"
+    """A payload is gone, and no ``payload.redacted`` of its stream names it: nobody who may has taken it away."""
     SEQ = "seq_wrong"
     """An event does not have the next seq of its stream."""
     TENANT = "tenant_wrong"

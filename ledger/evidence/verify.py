@@ -11,6 +11,7 @@ from hashlib import sha256
 
 from effects.canonical import canonical
 from ledger.errors import CheckpointRefused, ExportRefused, NoteRefused
+from ledger.evidence.blanks import Blanks, is_redaction, named_by
 from ledger.evidence.checkpoint import Checkpoint
 from ledger.evidence.envelope import identity
 from ledger.evidence.exportfile import CheckpointLine, EventLine, HashLine, Header, parse_header, parse_line
@@ -19,16 +20,22 @@ from ledger.evidence.report import Fault, Report, Wrong
 from ledger.evidence.seqs import Seqs, Stream
 from ledger.evidence.tree import HASH_BYTES, CompactRange
 
+Named = Iterable[tuple[Stream, Iterable[int]]]
+"""Streams, and seqs in them that a redaction names."""
 
-def verify(lines: Iterable[bytes], key: VerifierKey, *, kept: Iterable[str] = ()) -> Report:
+
+def verify(
+    lines: Iterable[bytes], key: VerifierKey, *, kept: Iterable[str] = (), named: Named = ()
+) -> Report:
     """Check an export down to the first thing that is wrong.
 
     ``lines``: the file's, each with its newline, as a file opened for reading bytes gives them. ``kept``: notes of
     checkpoints kept outside of the database, as they were made, sizes never going back; each is compared with the tree
-    at its size. Raises nothing for bad input: the report says what is wrong.
+    at its size. ``named``: what redactions name that are younger than the export, asked at its end; who has nothing but
+    the file leaves it out. Raises nothing for bad input: the report says what is wrong.
     """
-    with Seqs() as seqs:
-        run = Verification(key, seqs, kept)
+    with Seqs() as seqs, Blanks() as blanks:
+        run = Verification(key, seqs, blanks, kept, named)
         try:
             run.all(iter(lines))
         except Found as found:
@@ -50,10 +57,14 @@ class Found(Exception):
 class Verification:
     """One run. Each ``check_…`` raises ``Found`` for one kind of wrong."""
 
-    def __init__(self, key: VerifierKey, seqs: Seqs, kept: Iterable[str]) -> None:
+    def __init__(
+        self, key: VerifierKey, seqs: Seqs, blanks: Blanks, kept: Iterable[str], named: Named = ()
+    ) -> None:
         self._key = key
         self._seqs = seqs
+        self._blanks = blanks
         self._kept = iter(kept)
+        self._named = named
         self._due: Checkpoint | None = None
         self._header: Header | None = None
         self._shown: bytes | None = None
@@ -80,6 +91,7 @@ class Verification:
             else:
                 self._checkpoint(parsed)
         self.check_end()
+        self.check_redactions()
 
     def report(self, found: Found | None) -> Report:
         """What this run has seen."""
@@ -121,7 +133,12 @@ class Verification:
             raise self._here(Wrong.ENVELOPE, "the envelope does not have the form of one")
         self.check_payload(line, event.payload_digest)
         self.check_tenant(event.tenant)
-        self.check_seq((event.tenant, event.commit_key), int(event.seq))
+        stream, seq = (event.tenant, event.commit_key), int(event.seq)
+        self.check_seq(stream, seq)
+        if not line.payload and not line.salt:
+            self._blanks.add(stream, seq, self._tree.size)
+        elif is_redaction(line.envelope):
+            self._blanks.name(stream, named_by(line.payload))
         return leaf
 
     def _hash(self, line: HashLine) -> bytes:
@@ -246,6 +263,15 @@ class Verification:
         if self._due is not None:
             message = f"a checkpoint of {self._due.size} events was kept, the file ends after {size}"
             raise Found(Wrong.KEPT_BEYOND, size, self._due.size, message, line=False)
+
+    def check_redactions(self) -> None:
+        """Every payload that is gone is named by a redaction behind it."""
+        for stream, seqs in self._named:
+            self._blanks.name(stream, seqs)
+        first = self._blanks.first()
+        if first is not None:
+            message = f"the payload of event {first} is gone, and no redaction of its stream names it"
+            raise Found(Wrong.REDACTION, first, first + 1, message)
 
     def _compare_kept(self) -> None:
         while self._due is not None and self._due.size <= self._tree.size:

@@ -36,9 +36,9 @@ class Sealed:
         return leaf_hash(self.envelope)
 
 
-def sealed(tenant, commit_key, seq, text, *, redacted=False, **columns):
+def sealed(tenant, commit_key, seq, text, *, redacted=False, members=None, **columns):
     """An event whose payload holds ``text``; the salt follows from it, so that a log can be made twice."""
-    payload = canonical({"seq": seq, "text": text}).decode()
+    payload = canonical({"seq": seq, "text": text, **(members or {})}).decode()
     salt = hashlib.sha256(f"{tenant} {commit_key} {seq}".encode()).digest()[:16]
     columns = {
         "tenant": tenant,
@@ -53,16 +53,33 @@ def sealed(tenant, commit_key, seq, text, *, redacted=False, **columns):
 
 
 def log(random, events, *, streams=5, redacted=0.1):
-    """A log of that many events: which stream goes on is drawn, and which events were redacted since."""
-    seqs = {}
+    """A log of that many events: which stream goes on is drawn, and which events were redacted since.
+
+    The last events name what is redacted, a stream each; a redaction is redacted by nobody.
+    """
+    seqs, gone = {}, {}
     made = []
-    for _ in range(events):
+    for left in range(events, 0, -1):
         number = random.randrange(streams)
+        if left <= len(gone):
+            name, missing = gone.popitem()
+            seqs[name[1]] += 1
+            made.append(redaction(*name, seqs[name[1]], missing))
+            continue
         tenant, commit_key = TENANTS[number % len(TENANTS)], f"turn-{number}"
         seq = seqs[commit_key] = seqs.get(commit_key, 0) + 1
         text = "".join(random.choices('ab\t\n\r"\\ü€😀\u2028\x7f', k=random.randrange(12)))
-        made.append(sealed(tenant, commit_key, seq, text, redacted=random.random() < redacted))
+        blank = random.random() < redacted and left > streams
+        made.append(sealed(tenant, commit_key, seq, text, redacted=blank))
+        if blank:
+            gone.setdefault((tenant, commit_key), []).append(seq)
     return made
+
+
+def redaction(tenant, commit_key, seq, names):
+    """The event that says that the payloads of these events are gone."""
+    columns = {"type": "payload.redacted", "branch": None}
+    return sealed(tenant, commit_key, seq, "asked for", members={"seqs": names}, **columns)
 
 
 def checkpoint(events, size=None, *, key=KEY, origin=ORIGIN):
