@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from ledger.evidence import seqs
+from ledger.evidence import blanks, seqs
 from ledger.evidence.exportfile import CheckpointLine, Header, parse_line, read
 from ledger.evidence.note import SigningKey, VerifierKey, body_of
 from ledger.evidence.report import Wrong
@@ -308,7 +308,9 @@ def test_more_streams_than_are_held_in_memory(monkeypatch):
     assert report.fault.code == Wrong.SEQ
 
 
-def test_memory_does_not_grow_with_the_log():
+def test_memory_does_not_grow_with_the_log(monkeypatch):
+    monkeypatch.setattr(blanks.Blanks, "__init__", partialmethod(blanks.Blanks.__init__, 30))
+
     def peak(events):
         lines = exported(log(Random(5), events, streams=4), every=50)
         tracemalloc.start()

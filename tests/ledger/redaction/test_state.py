@@ -42,7 +42,9 @@ def gone(events: list[Event], made: Plan) -> list[Event]:
     return [e._replace(payload=stored[e.seq], redacted=True) if e.seq in stored else e for e in events]
 
 
-def redacted(state: StreamState, events: list[Event], intent_id: str) -> tuple[StreamState, list[Event], Plan]:
+def redacted(
+    state: StreamState, events: list[Event], intent_id: str
+) -> tuple[StreamState, list[Event], Plan]:
     """The state that goes on, and the events that are left."""
     meant = redactable(state, intent_id)
     made = plan(state, events, meant, lambda name: name in ("create", "delete", "put", "read", "search"))
@@ -85,7 +87,18 @@ def _unchanged(before: StreamState, after: StreamState) -> None:
         assert [t[2:4] for t in branch.accepted] == [t[2:4] for t in other.accepted]
         assert [t[2:4] for t in branch.pending] == [t[2:4] for t in other.pending]
         assert branch.round == other.round
-    kept = ("state", "reason", "release", "final", "stale", "attempts", "block", "effect", "result_status", "problem")
+    kept = (
+        "state",
+        "reason",
+        "release",
+        "final",
+        "stale",
+        "attempts",
+        "block",
+        "effect",
+        "result_status",
+        "problem",
+    )
     for intent_id, intent in before.intents.items():
         other = after.intents[intent_id]
         assert [getattr(intent, name) for name in kept] == [getattr(other, name) for name in kept]
