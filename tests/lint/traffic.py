@@ -70,12 +70,13 @@ def _turns(floor: Floor) -> None:
     """Calls of every class, one lost, one rejected, one whose lease runs out, a takeover, replays, an idle stream."""
     floor.tools.behave("/write", ok(), reset)
     settings = with_settings(lease_floor=0.5, lease_margin=0.0)
+    outlived = _outlived(floor)
     with floor.dispatching(settings):
         for tool in ("read", "put", "write"):
             floor.turn(tool, key=tool).until(IntentState.SETTLED, final=True)
         floor.turn("write", key="lost").until(IntentState.IN_DOUBT)
         floor.draft("write", key="rejected").reject()
-        _outlived(floor)
+        eventually(lambda: outlived in _in_doubt(floor))
         floor.draft("read", key="silent")
         floor.clock.skip(2 * settings.idle_timeout)
     _batch(floor)
@@ -85,13 +86,13 @@ def _turns(floor: Floor) -> None:
         doubts.resolve(everyone(TENANT), key, intent, happened=True, reason="seen")
 
 
-def _outlived(floor: Floor) -> None:
-    """A dispatch whose worker is gone: the sweep finds its lease, and closes it."""
+def _outlived(floor: Floor) -> str:
+    """A dispatch whose worker is gone, for the sweep to find its lease and close it; its intent."""
     turn = LiveTurn(floor.ledger, TENANT, "outlived", age=timedelta(0))
     turn.say(spell("create", name="a"))
     intent = turn.claim("create", lease=0.0)
     floor.ledger.renew(TENANT, "outlived", intent.intent_id, intent.attempts, 9, 5.0)
-    eventually(lambda: intent.intent_id in _in_doubt(floor))
+    return intent.intent_id
 
 
 def _in_doubt(floor: Floor) -> set[object]:

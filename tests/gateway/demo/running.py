@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import IO, Any
 from uuid import uuid4
 
+from tests import plain
+
 REPOSITORY = Path(__file__).resolve().parents[3]
 PATIENCE_S = 60.0
 MARK = "COMMITGATE_TEST_MARK"
@@ -84,6 +86,7 @@ def running(*arguments: str) -> Iterator[Demo]:
     place.chmod(0o755)
     mark = uuid4().hex
     environ = {name: value for name, value in os.environ.items() if not name.startswith("COMMITGATE_")}
+    environ |= plain.environ() if plain.wanted() else {}
     process = subprocess.Popen(
         [sys.executable, "-c", COMMAND, "demo", *arguments],
         stdin=subprocess.DEVNULL,

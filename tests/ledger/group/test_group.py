@@ -11,6 +11,7 @@ from ledger.append import BatchReplay, Change, Ledger, Licence
 from ledger.errors import BatchIdTaken, LicenceRefused, OutcomeUnknown, UnwritableValue
 from ledger.group.transaction import GroupTransaction
 from ledger.group.writer import GroupWriter
+from tests import plain
 from tests.ledger.group.gathering import Gathered, until, watch
 from tests.ledger.story import (
     INTENT,
@@ -164,6 +165,7 @@ def test_groups_of_two_processes_over_the_same_streams_never_lock_each_other_out
     assert {ledgers[0].read(tenant, key).branches["main"].head for key in KEYS} == {16}
 
 
+@pytest.mark.skipif(plain.wanted(), reason="plain engines have no NOTIFY")
 def test_one_notify_a_group_and_only_where_something_was_released(engine, module_database, tenant):
     ledger = Ledger(engine, clock=lambda: datetime.now(UTC), notify=True)
     gathered = Gathered(ledger, tenant, watch(ledger))
