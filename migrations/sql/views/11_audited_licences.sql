@@ -1,10 +1,19 @@
 -- The licences to send of the tenant whose auditor asks (see audited_events).
 create view ledger.audited_licences as
-select d.shard, d.tenant, d.commit_key, d.intent_id, d.attempt, d.branch, d.effect, d.worker, d.epoch, d.lease_until,
-    d.started_seq, d.open, d.unsent
+select shards.shard::smallint as shard, d.tenant, d.commit_key, d.intent_id, d.attempt, d.branch, d.effect, d.worker, d.epoch,
+    d.lease_until, d.started_seq, d.open, d.unsent
 from generate_series(0, 255) as shards (shard)
-join ledger.dispatches d on d.shard = shards.shard
-where d.tenant = (select a.tenant from ledger.auditors a where a.login = session_user);
+cross join lateral (
+    select d.tenant, d.commit_key, d.intent_id, d.attempt, d.branch, d.effect, d.worker, d.epoch, d.lease_until, d.started_seq, d.open,
+        d.unsent
+    from ledger.dispatches d
+    where d.shard = shards.shard and d.tenant = (select a.tenant from ledger.auditors a where a.login = session_user)
+    union all
+    select d.tenant, d.commit_key, d.intent_id, d.attempt, d.branch, d.effect, d.worker, d.epoch, d.lease_until, d.started_seq, d.open,
+        d.unsent
+    from ledger.dispatches d
+    where false
+) d;
 comment on view ledger.audited_licences is
     'Licences of the tenant that the session''s login may audit. For the views of schema audit alone.';
 comment on column ledger.audited_licences.shard is 'Hash of tenant and commit key.';

@@ -53,7 +53,7 @@ class Auditor:
 @contextmanager
 def auditor_of(database: TestDatabase, tenant: str) -> Iterator[Auditor]:
     """An auditor of ``tenant``; the login goes again at the end."""
-    login = f"auditor_{tenant}_{database.name[-12:]}"
+    login = f"auditor_{tenant}_{database.name[-12:]}".replace("-", "_")
     quoted = sql.Identifier(login)
     with psycopg.connect(libpq(database.admin_url), autocommit=True) as admin:
         admin.execute(sql.SQL("create role {} login password {}").format(quoted, sql.Literal(PASSWORD)))

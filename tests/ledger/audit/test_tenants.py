@@ -1,18 +1,21 @@
 """One tenant never sees another, whatever an auditor of it tries; and an auditor can do nothing but look."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from random import Random
 
 import psycopg
 import pytest
 
+from gateway.principal import Principal, Role
+from gateway.service.tables import EffectTables
+from ledger.append import Ledger
+from ledger.connect import connect
+from tests.gateway.turn.desk import TOOLS
 from tests.ledger.audit.asking import VIEWS, Auditor, auditor_of
 from tests.ledger.audit.wandering import Wandering
 from tests.ledger.planting import Planter
-from tests.gateway.turn.desk import TOOLS
-from gateway.principal import Principal, Role
-from gateway.service.tables import EffectTables
+from tests.postgres import TestDatabase
 
 SECRET = "secret-of-theirs"
 LEAK = """
@@ -21,7 +24,10 @@ $$ begin raise notice '%', anything; return true; end $$
 """
 
 
-def _busy(ledger, tenant: str, key: str) -> None:
+MINE, THEIRS = "mine", "theirs"
+
+
+def _busy(ledger: Ledger, tenant: str, key: str) -> None:
     """A stream that has rows in every view."""
     for seed in range(40):
         turn = Wandering(ledger, tenant, f"{key}-{seed}", Random(seed), age=timedelta(hours=48))
@@ -29,16 +35,25 @@ def _busy(ledger, tenant: str, key: str) -> None:
         if turn.seen["resolved"] and any(i.answered_early for i in turn.state.intents.values()):
             break
     tables = EffectTables(turn.ledger, lambda: turn.now)
-    tables.apply(Principal(tenant=tenant, name=f"operator of {key}", roles=frozenset({Role.OPERATOR})), TOOLS.format(
-        order="strict", reads="hold"))
+    operator = Principal(tenant=tenant, name=f"operator of {key}", roles=frozenset({Role.OPERATOR}))
+    tables.apply(operator, TOOLS.format(order="strict", reads="hold"))
+
+
+@pytest.fixture(scope="module")
+def filled(module_database) -> TestDatabase:
+    """Two tenants, both with streams."""
+    engine = connect(module_database.service_url)
+    ledger = Ledger(engine, clock=lambda: datetime.now(UTC))
+    _busy(ledger, MINE, "mine")
+    _busy(ledger, THEIRS, SECRET)
+    engine.dispose()
+    return module_database
 
 
 @pytest.fixture
-def two(module_database, ledger, tenant) -> Iterator[tuple[Auditor, Auditor]]:
-    """Auditors of two tenants, both with streams."""
-    _busy(ledger, tenant, "mine")
-    _busy(ledger, f"{tenant}-other", SECRET)
-    with auditor_of(module_database, tenant) as mine, auditor_of(module_database, f"{tenant}-other") as theirs:
+def two(filled) -> Iterator[tuple[Auditor, Auditor]]:
+    """Auditors of both."""
+    with auditor_of(filled, MINE) as mine, auditor_of(filled, THEIRS) as theirs:
         yield mine, theirs
 
 
@@ -165,9 +180,8 @@ def test_no_disguise_changes_what_is_shown(two, disguise):
         assert sorted(map(str, after)) == sorted(map(str, rows))
 
 
-def test_a_member_without_a_tenant_sees_nothing(module_database, ledger, tenant, planter):
-    _busy(ledger, tenant, "mine")
-    with auditor_of(module_database, tenant) as nobody:
+def test_a_member_without_a_tenant_sees_nothing(filled, planter):
+    with auditor_of(filled, MINE) as nobody:
         with planter.engine.begin() as connection:
             connection.exec_driver_sql(f"delete from ledger.auditors where login = '{nobody.login}'")
         assert [view for view in VIEWS if nobody.ask(f"select 1 from audit.{view}")] == []
