@@ -63,9 +63,9 @@ def head() -> str:
 def upgrade(owner_url: str) -> None:
     """Apply what is missing, in one transaction: all of it or nothing. Upgrades at the same time take turns.
 
-    ``owner_url``: the login that owns the schema; it needs CREATE on the database, and CREATEROLE where the
-    role commitgate_service does not exist yet. Raises BadDatabaseUrl, and SQLAlchemy's errors where the
-    database refuses.
+    ``owner_url``: a member of commitgate_migrator, or the login that upgrades for the first time. It needs CREATE on
+    the database where a schema is to be made, and CREATEROLE where the group roles are; never a superuser
+    (migrations/versions/0003_roles.py). Raises BadDatabaseUrl, and SQLAlchemy's errors where the database refuses.
     """
     engine = _engine(owner_url)
     for tries in range(1, _TRIES + 1):
