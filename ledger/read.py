@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC
 from typing import Any, cast
 
-from sqlalchemy import Connection, Row, and_, literal_column, select
+from sqlalchemy import ColumnElement, Connection, Row, and_, literal_column, select
 
 from ledger.change import StoredBatch
 from ledger.events import Event, EventType, Payload
@@ -24,11 +24,6 @@ EVENT_COLUMNS = (
     events.c.cut_at,
 )
 """What ``event_of`` reads."""
-
-# The type as a literal: an index holds these events alone, and a parameter could not show that it fits.
-_REDACTS = and_(
-    events.c.type == literal_column(f"'{EventType.PAYLOAD_REDACTED.value}'"), events.c.payload.is_not(None)
-)
 
 
 def read_events(
@@ -50,7 +45,7 @@ def read_events(
 
 def read_remains(connection: Connection, stream: StreamName) -> Mapping[int, Payload]:
     """What remains of each payload of ``stream`` that a ``payload.redacted`` names, by seq."""
-    query = select(events.c.payload).where(of_stream(events, stream), _REDACTS)
+    query = select(events.c.payload).where(of_stream(events, stream), redacts())
     said = [cast("Mapping[str, Any]", parsed(text)) for text in connection.execute(query).scalars()]
     return {int(seq): body for event in said for seq, body in event["remains"].items()}
 
@@ -58,11 +53,18 @@ def read_remains(connection: Connection, stream: StreamName) -> Mapping[int, Pay
 def read_redactions(connection: Connection) -> Iterator[tuple[StreamName, list[int]]]:
     """What the redactions of all streams name, stream by stream."""
     query = select(*(events.c[name] for name in ("shard", "tenant", "commit_key", "payload"))).where(
-        events.c.shard.in_(range(SHARDS)), _REDACTS
+        events.c.shard.in_(range(SHARDS)), redacts()
     )
     for row in connection.execute(query):
         said = cast("Mapping[str, Any]", parsed(row.payload))
         yield StreamName(row.shard, row.tenant, row.commit_key), [int(seq) for seq in said["seqs"]]
+
+
+def redacts() -> ColumnElement[bool]:
+    """The condition that an event is a ``payload.redacted`` with its payload."""
+    # The type as a literal: an index holds these events alone, and a parameter could not show that it fits.
+    type_: ColumnElement[str] = literal_column(f"'{EventType.PAYLOAD_REDACTED.value}'")
+    return and_(events.c.type == type_, events.c.payload.is_not(None))
 
 
 def read_batch(connection: Connection, stream: StreamName, batch_id: str) -> StoredBatch | None:

@@ -5,7 +5,7 @@ what reconciliation is to check must not be what it believes.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
@@ -33,11 +33,15 @@ class PlacedToken:
 
 @dataclass(frozen=True)
 class AcceptedBranch:
-    """The accepted tokens of one branch. ``heads``, ``seqs``: head after each event that moved it, in order."""
+    """The accepted tokens of one branch. ``heads``, ``seqs``: head after each event that moved it, in order.
+
+    ``redacted``: seqs of events that are; the tokens that these brought are there, and their texts are not.
+    """
 
     tokens: Sequence[PlacedToken]
     heads: Sequence[int]
     seqs: Sequence[int]
+    redacted: frozenset[int] = frozenset()
 
     def accepted_seq(self, end: int, closed_seq: int) -> int | None:
         """Seq of the event that accepted the block that ends before ``end`` and closed at ``closed_seq``.
@@ -58,11 +62,31 @@ class AcceptedBranch:
         """What the accepted tokens spell, in UTF-8."""
         return "".join(token.text for token in self.tokens).encode()
 
+    @cached_property
+    def gaps(self) -> Sequence[int]:
+        """Positions of the tokens whose texts are gone, in order."""
+        return [place for place, token in enumerate(self.tokens) if token.seq in self.redacted]
+
+    def is_readable(self, start: int, end: int) -> bool:
+        """Whether every token of the span has its text."""
+        return bisect_left(self.gaps, start) == bisect_left(self.gaps, end)
+
+    def readable_runs(self) -> Iterator[tuple[int, int]]:
+        """The longest spans in which every token has its text, in order."""
+        start = 0
+        for gap in (*self.gaps, len(self.tokens)):
+            if gap > start:
+                yield start, gap
+            start = gap + 1
+
 
 def accepted_branches(events: Iterable[Event]) -> Mapping[str, AcceptedBranch]:
     """The accepted tokens of every branch that has token events. Raises ``UnreadableTokens``."""
     lanes: dict[str, _Lane] = {}
+    redacted: set[int] = set()
     for event in events:
+        if event.redacted:
+            redacted.add(event.seq)
         move = _MOVES.get(event.type)
         if move is None:
             continue
@@ -72,7 +96,8 @@ def accepted_branches(events: Iterable[Event]) -> Mapping[str, AcceptedBranch]:
         except (KeyError, TypeError, AttributeError) as error:
             raise UnreadableTokens(event.seq, f"{event.type.value} is redacted or malformed") from error
         lane.note_head(event.seq)
-    return {name: AcceptedBranch(lane.accepted, lane.heads, lane.seqs) for name, lane in lanes.items()}
+    gone = frozenset(redacted)
+    return {name: AcceptedBranch(lane.accepted, lane.heads, lane.seqs, gone) for name, lane in lanes.items()}
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ from effects.classes import EffectClass
 from effects.intent import StreamEnd
 from effects.order import earlier_terminal
 from ledger.events import EventType
+from ledger.reconcile.acceptance import AcceptedBranch
 from ledger.reconcile.case import Case, SpelledCall
 from ledger.reconcile.finding import Finding, FindingKind
 from ledger.reconcile.trail import Trail, body_of
@@ -28,9 +29,12 @@ def lost(case: Case) -> Iterator[Finding]:
 
 
 def mismatches(case: Case) -> Iterator[Finding]:
-    """Accepted calls whose recorded tool or arguments are not what the accepted tokens spell in their place."""
+    """Accepted calls whose recorded tool or arguments are not what the accepted tokens spell in their place.
+
+    Where either is redacted there is nothing to compare.
+    """
     for trail in case.trails.values():
-        if case.accepted_seq(trail) is None:
+        if case.accepted_seq(trail) is None or not case.is_readable(trail):
             continue
         why = _differs(case, trail) or _sent_other(trail)
         if why is not None:
@@ -71,7 +75,7 @@ def _never_held(case: Case) -> Iterator[Finding]:
             for t in case.trails.values()
         )
         if not held:
-            why = f"the accepted tokens [{start}, {spelled.block.end}) of {branch} spell a call that was never held"
+            why = f"the accepted tokens [{start}, {spelled.end}) of {branch} spell a call that was never held"
             yield case.finding(
                 FindingKind.LOST_EFFECT, None, why, seq=spelled.accepted_seq, tool=spelled.call.tool
             )
@@ -81,7 +85,7 @@ def _differs(case: Case, trail: Trail) -> str | None:
     if case.spelled is None:
         return _not_within(case, trail)
     spelled = case.spelled.get((trail.branch, trail.span[0], trail.ordinal))
-    if spelled is None or spelled.block.end != trail.span[1]:
+    if spelled is None or spelled.end != trail.span[1]:
         return f"the accepted tokens spell no call at [{trail.span[0]}, {trail.span[1]})"
     return _other_call(trail, spelled)
 
@@ -100,9 +104,17 @@ def _not_within(case: Case, trail: Trail) -> str | None:
     if branch is None or trail.arguments_raw is None:
         return None
     start, end = trail.byte_span
-    if trail.arguments_raw.encode() in branch.text[start:end]:
+    if trail.arguments_raw.encode() in _bytes_of(branch, trail):
         return None
     return f"the accepted bytes [{start}, {end}) do not spell the arguments held"
+
+
+def _bytes_of(branch: AcceptedBranch, trail: Trail) -> bytes:
+    """Those of its block; where texts before it are gone bytes cannot be counted, and whole tokens have to do."""
+    if branch.is_readable(0, trail.span[1]):
+        start, end = trail.byte_span
+        return branch.text[start:end]
+    return "".join(token.text for token in branch.tokens[slice(*trail.span)]).encode()
 
 
 def _sent_other(trail: Trail) -> str | None:

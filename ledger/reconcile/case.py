@@ -1,22 +1,22 @@
 """A case: the evidence about one stream, worked out once, for every check to look at."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from effects.intent import StreamEnd, stream_end
 from ledger.events import Event, EventType
 from ledger.reconcile.acceptance import AcceptedBranch, UnreadableTokens, accepted_branches
-from ledger.reconcile.evidence import Evidence, FindBlocks, FoundBlock, FoundCall
+from ledger.reconcile.evidence import Evidence, FindBlocks, FoundCall
 from ledger.reconcile.finding import Finding, FindingKind
 from ledger.reconcile.trail import Attempt, Trail, body_of, trails
 
 
 @dataclass(frozen=True, slots=True)
 class SpelledCall:
-    """A call as accepted tokens spell it. ``accepted_seq``: seq of the event that accepted its block."""
+    """A call as accepted tokens spell it. ``end``: of its block; ``accepted_seq``: seq of the event that accepted that."""
 
-    block: FoundBlock
+    end: int
     call: FoundCall
     accepted_seq: int
 
@@ -44,6 +44,11 @@ class Case:
         """Seq of the event that accepted the block of this intent; None where its tokens are not accepted."""
         branch = (self.accepted or {}).get(trail.branch)
         return None if branch is None else branch.accepted_seq(trail.span[1], trail.closed_seq)
+
+    def is_readable(self, trail: Trail) -> bool:
+        """Whether both what was held and what the accepted tokens of its block spell can still be read."""
+        branch = (self.accepted or {}).get(trail.branch)
+        return not trail.redacted and (branch is None or branch.is_readable(*trail.span))
 
     def others(self, trail: Trail) -> Iterator[Trail]:
         """Every other intent of the stream that was ever held."""
@@ -81,11 +86,12 @@ def case_of(
     finished = next((e for e in evidence.events if e.type is EventType.STREAM_FINISHED), None)
     end = StreamEnd.OPEN if finished is None else _end(finished)
     quiet = bool(evidence.events) and now - evidence.events[-1].at >= grace
+    known = trails(evidence.events, evidence.dispatches)
     return Case(
         evidence=evidence,
-        trails=trails(evidence.events, evidence.dispatches),
+        trails=known,
         accepted=accepted,
-        spelled=_spelled(accepted, str(terms.get("format", "")), find_blocks),
+        spelled=_spelled(accepted, known.values(), str(terms.get("format", "")), find_blocks),
         unreadable=unreadable,
         source=str(terms.get("from", "")),
         end=end,
@@ -118,17 +124,38 @@ def _end(finished: Event) -> StreamEnd:
 
 
 def _spelled(
-    accepted: Mapping[str, AcceptedBranch] | None, format_: str, find_blocks: FindBlocks | None
+    accepted: Mapping[str, AcceptedBranch] | None,
+    known: Collection[Trail],
+    format_: str,
+    find_blocks: FindBlocks | None,
 ) -> Mapping[tuple[str, int, int], SpelledCall] | None:
     if accepted is None or find_blocks is None:
         return None
     calls: dict[tuple[str, int, int], SpelledCall] = {}
     for name, branch in accepted.items():
-        blocks = find_blocks(format_, [token.text for token in branch.tokens])
-        if blocks is None:
-            return None
-        for block in blocks:
-            for call in block.calls:
-                place = (name, block.start, call.ordinal)
-                calls[place] = SpelledCall(block, call, branch.reached(block.end))
+        for first, texts in _readable(name, branch, known):
+            blocks = find_blocks(format_, texts)
+            if blocks is None:
+                return None
+            for block in blocks:
+                start, end = first + block.start, first + block.end
+                for call in block.calls:
+                    calls[name, start, call.ordinal] = SpelledCall(end, call, branch.reached(end))
     return calls
+
+
+def _readable(
+    name: str, branch: AcceptedBranch, known: Collection[Trail]
+) -> Iterator[tuple[int, Sequence[str]]]:
+    """The texts between gaps, each with its first position; not what is left of a block that begins in a gap."""
+    for start, end in branch.readable_runs():
+        cut = [
+            t.span[1]
+            for t in known
+            if t.branch == name
+            and t.span[0] < start < t.span[1]
+            and branch.accepted_seq(t.span[1], t.closed_seq) is not None
+        ]
+        first = max(start, *cut) if cut else start
+        if first < end:
+            yield first, [token.text for token in branch.tokens[first:end]]

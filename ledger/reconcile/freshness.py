@@ -11,10 +11,13 @@ from ledger.reconcile.trail import Trail
 
 
 def stale_finals(case: Case) -> Iterator[Finding]:
-    """Reads made final that were sent before an earlier conflicting non-read was settled, or while one was not over."""
+    """Reads made final that were sent before an earlier conflicting non-read was settled, or while one was not over.
+
+    Where one of two calls is redacted nobody can say any more whether they conflict.
+    """
     for trail in case.trails.values():
         final = next(trail.of(EventType.INTENT_FINAL), None)
-        if final is None or trail.standing(final.seq).effect is not EffectClass.READ_ONLY:
+        if final is None or trail.redacted or trail.standing(final.seq).effect is not EffectClass.READ_ONLY:
             continue
         why = _missed(case, trail, final)
         if why is not None:
@@ -27,7 +30,7 @@ def _missed(case: Case, trail: Trail, final: Event) -> str | None:
         return None
     read = trail.view(final.seq, dispatched_seq=sent)
     # Everything is seen as it stood when the answer was made final: what came later does not unmake it (rule 3).
-    others: list[CallView] = [other.view(final.seq) for other in case.others(trail)]
+    others: list[CallView] = [o.view(final.seq) for o in case.others(trail) if not o.redacted]
     missed = overtaken_by(read, others)
     if missed is not None:
         return (

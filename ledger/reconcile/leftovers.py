@@ -1,6 +1,6 @@
 """What is left of a tool's log once every stream in scope has taken its own entries."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from ledger.reconcile.evidence import LogEntry
 from ledger.reconcile.finding import Finding, FindingKind
@@ -14,14 +14,19 @@ def leftover_findings(walk: Walk, scope: Scope, log: ToolLog) -> Iterator[Findin
     """A finding for each entry in scope that no examined stream has: unknown to us, or of another commit key.
 
     Entries of intents that the ledger knows under the entry's own commit key are passed over: their stream was not in
-    scope, or was examined by the run that this one goes on from.
+    scope, or was examined by the run that this one goes on from. So are entries that tell their call by its idempotency
+    key alone, where that may be the key of a redacted one.
     """
     after = 0
     while entries := log.unmatched(after=after, limit=_BATCH):
         after = entries[-1].line
         wanted = [entry for entry in entries if _in_scope(scope, entry)]
         owners = _owners(walk, wanted)
+        gone = _redacted(walk, wanted)
         for entry in wanted:
+            if entry.intent_id is None and entry.idempotency_key not in owners and entry.commit_key in gone:
+                # It may be that of a redacted call: their keys are gone.
+                continue
             owner = owners.get(entry.intent_id or entry.idempotency_key or "")
             found = _finding(scope, entry, owner)
             if found is not None:
@@ -36,6 +41,14 @@ def _in_scope(scope: Scope, entry: LogEntry) -> bool:
     early = scope.since is not None and entry.at < scope.since.timestamp()
     late = scope.until is not None and entry.at >= scope.until.timestamp()
     return not (early or late)
+
+
+def _redacted(walk: Walk, entries: Sequence[LogEntry]) -> Collection[str | None]:
+    """The commit keys, among those of entries that name no intent, under which calls are redacted; None: any at all."""
+    keys = {entry.commit_key for entry in entries if entry.intent_id is None}
+    named = {key for key in keys if key is not None}
+    anywhere: set[str | None] = {None} if None in keys and walk.redacted(None) else set()
+    return anywhere | walk.redacted(named) if named else anywhere
 
 
 def _owners(walk: Walk, entries: Sequence[LogEntry]) -> dict[str, Owner]:

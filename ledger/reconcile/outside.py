@@ -50,6 +50,9 @@ def log_findings(case: Case, matched: Mapping[str, Sequence[LogEntry]]) -> Itera
 def missing(case: Case, matched: Mapping[str, Sequence[LogEntry]], complete: Complete) -> Iterator[Finding]:
     """Calls answered, as we recorded, that are absent from a log that holds everything of their tool."""
     for trail in case.trails.values():
+        if trail.redacted and trail.standing().effect is not EffectClass.READ_ONLY:
+            # The log may know it by the idempotency key alone, and that is gone.
+            continue
         if trail.tool is None or matched.get(trail.intent_id) or not complete(trail.tool):
             continue
         answer = next((e for e in trail.of(*_ANSWERS) if body_of(e).get("status") in _HAPPENED), None)
@@ -63,7 +66,7 @@ def _of_entry(case: Case, trail: Trail, entry: LogEntry) -> tuple[FindingKind, s
         said = f"the tool's log has it under the commit key {entry.commit_key!r}"
         return FindingKind.KEY_DIVERGENCE, said
     keys = trail.idempotency_keys
-    if entry.idempotency_key is not None and entry.idempotency_key not in keys:
+    if not trail.redacted and entry.idempotency_key is not None and entry.idempotency_key not in keys:
         return FindingKind.KEY_DIVERGENCE, "the tool's log has it under an idempotency key that it never had"
     if not trail.attempts:
         return FindingKind.UNKNOWN_TO_US, "the tool was asked, and no dispatch is recorded"

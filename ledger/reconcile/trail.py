@@ -14,7 +14,7 @@ from ledger.reconcile.evidence import DispatchRow
 
 
 def body_of(event: Event) -> Mapping[str, Any]:
-    """The payload of an event, for reading with ``get``: members are missing where it is redacted."""
+    """The payload of an event, for reading with ``get``: where it is redacted there are only those that remain."""
     return cast("Mapping[str, Any]", event.payload)
 
 
@@ -90,6 +90,11 @@ class Trail:
     def branch(self) -> str:
         """Its branch; ``main`` where nothing says."""
         return (self.held.branch if self.held is not None else None) or "main"
+
+    @property
+    def redacted(self) -> bool:
+        """Whether part of what was recorded about it is gone."""
+        return any(event.redacted for event in self.events)
 
     @property
     def span(self) -> tuple[int, int]:

@@ -29,7 +29,7 @@ from sqlalchemy.exc import DBAPIError
 
 from ledger.events import EFFECTS_STREAM
 from ledger.faults import unavailable
-from ledger.read import read_events
+from ledger.read import read_events, redacts
 from ledger.reconcile.evidence import DispatchRow, Evidence
 from ledger.schema import dispatches, events, intents, of_stream, pauses
 from ledger.sharding import SHARDS, StreamName, shard_of_tenant
@@ -104,6 +104,15 @@ class Walk:
             query = query.where(intents.c.tenant == self._scope.tenant)
         with self._snapshot() as connection:
             return [Owner(*row) for row in connection.execute(query)]
+
+    def redacted(self, commit_keys: Collection[str] | None) -> frozenset[str]:
+        """Those of these commit keys under which calls are redacted; of all (None), one of them."""
+        query = select(events.c.commit_key).where(events.c.shard.in_(range(SHARDS)), redacts())
+        if self._scope.tenant is not None:
+            query = query.where(events.c.tenant == self._scope.tenant)
+        query = query.limit(1) if commit_keys is None else query.where(events.c.commit_key.in_(commit_keys))
+        with self._snapshot() as connection:
+            return frozenset(connection.execute(query).scalars())
 
     def _page_behind(self, last: StreamName) -> list[StreamName]:
         told, sent = self._names_in(events, last), self._names_in(dispatches, last)
