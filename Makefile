@@ -34,6 +34,7 @@ check: $(STAMP) ## Style, types, import rules, and that the migrations equal the
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.migrations.equality
+	$(BIN)/python -m tests.lint
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
