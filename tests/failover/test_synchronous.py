@@ -1,5 +1,6 @@
 """The primary is killed under load with synchronous replication: the standby goes on where it was."""
 
+from contextlib import closing
 from pathlib import Path
 
 import httpx2
@@ -22,6 +23,7 @@ WRITERS = 4
 BEFORE, AFTER = 20, 12
 """Turns that are through before the primary is killed, and after the standby took over."""
 
+TAKEN_IN = "select bool_and(identity = ledger.incarnation()) from ledger.incarnations"
 UNSETTLED = "select count(*) from ledger.intents where state in ('held', 'released', 'dispatched')"
 
 
@@ -34,8 +36,8 @@ def test_the_primary_is_killed_under_load(fleet: Fleet, tmp_path: Path) -> None:
         "COMMITGATE_HOME": str(tmp_path / "home"),
         "COMMITGATE_SWEEP_SECONDS": "0.1",
     }
-    log = ToolLog(tmp_path / "tool.jsonl")
     with (
+        closing(ToolLog(tmp_path / "tool.jsonl")) as log,
         ToolServer() as tools,
         processes.gateway(tmp_path, environ, "--no-dispatch") as gateway,
         processes.dispatcher(tmp_path, environ),
@@ -50,11 +52,12 @@ def test_the_primary_is_killed_under_load(fleet: Fleet, tmp_path: Path) -> None:
             standby.promote()
             through = len(load.done)
             eventually(lambda: len(load.done) >= through + AFTER or load.failures, within=40)
+        # An answer that comes before is recorded as ever, and leaves no doubt.
+        eventually(lambda: standby.asked(TAKEN_IN, DATABASE), within=40)
         log.let_go()
         assert not load.failures
         eventually(lambda: standby.asked(UNSETTLED, DATABASE) == 0, within=40)
         everything_is_there(standby, load, log, under_way)
-    log.close()
 
 
 def put_in_force(url: str, tools: ToolServer) -> None:
