@@ -6,21 +6,19 @@ from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
-import pytest
-
 from effects.intent import ResultStatus
 from ledger.errors import RedactionRefused
 from ledger.events import Event, EventType, NewEvent
 from ledger.fold import fold, initial
 from ledger.projection import rows
-from ledger.redaction.plan import Plan, concerned, plan
+from ledger.redaction.plan import Plan, plan
 from ledger.redaction.recording import redactable
 from ledger.state import StreamState
-from tests.gateway.turn.desk import Desk, spell, table
+from tests.gateway.turn.desk import Desk
 from tests.ledger.model.core import KEY, TENANT, Core, as_stored
 from tests.ledger.model.running import FIRST_SEED, play
 
-HISTORIES = 400
+HISTORIES = 200
 SEEN: Counter[str] = Counter()
 
 
