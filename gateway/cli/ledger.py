@@ -1,22 +1,22 @@
 """``commitgate ledger``: reading what was recorded."""
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.status import Status
 
-from gateway.cli.output import FormatOption, say, show_rows, write_line
+from gateway.cli.output import Format, FormatOption, chosen, say, show_rows, write_line
+from gateway.cli.rebuilding import watched
 from gateway.cli.session import services
 from ledger import rebuild as rebuilding
 from ledger.access.duty import Duty
 
 DIFFERENCES = 3
 """Exit code when a projection is not what its events amount to."""
+
+SHOWN = 1000
+"""Differences in a table, at most."""
 
 app = typer.Typer(help="The ledger.", no_args_is_help=True)
 
@@ -47,25 +47,38 @@ def rebuild(
     check: Annotated[
         bool, typer.Option("--check", help="Compare only; exit 3 where something differs.")
     ] = False,
+    after: Annotated[
+        str | None, typer.Option(metavar="CURSOR", help="Go on where a run was stopped; it said where.")
+    ] = None,
     format_: FormatOption = None,
 ) -> None:
     """Write the projections anew from events, or compare them with what events amount to."""
     duty = Duty.RECONCILER if check else Duty.WRITER
-    with services(needs=(duty,)) as (wired, _), _progress() as progress:
+    what = "comparing" if check else "rebuilding"
+    with (
+        services(needs=(duty,)) as (wired, _),
+        watched(rebuilding.size(wired.engine, after=after), what) as tell,
+    ):
         if not check:
-            say(f"rebuilt {rebuilding.rebuild(wired.engine, progress)} streams")
-            return
-        found = [asdict(difference) for difference in rebuilding.check(wired.engine, progress)]
-    show_rows(found, ["tenant", "commit_key", "table", "detail"], format_)
-    say(f"{len(found)} differences")
+            count = rebuilding.rebuild(wired.engine, tell, after=after)
+        else:
+            found = _differences(rebuilding.check(wired.engine, tell, after=after), format_)
+    if not check:
+        say(f"rebuilt {count} streams")
+        return
+    say(f"{found} differences")
     if found:
         raise typer.Exit(DIFFERENCES)
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[int], None]]:
-    if not sys.stderr.isatty():
-        yield lambda _streams: None
-        return
-    with Status("rebuilding", console=Console(stderr=True)) as status:
-        yield lambda streams: status.update(f"{streams} streams")
+def _differences(differences: Iterable[rebuilding.Difference], asked: Format | None) -> int:
+    """Show them, JSON lines as they are found, a table of the first ones at the end; how many there are."""
+    count, first = 0, []
+    for count, difference in enumerate(differences, 1):
+        if chosen(asked) is Format.JSON:
+            write_line(asdict(difference))
+        elif count <= SHOWN:
+            first.append(asdict(difference))
+    if first:
+        show_rows(first, ["tenant", "commit_key", "table", "detail"], Format.TABLE)
+    return count
