@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.metrics import Meter
 from gateway.settings import Settings
-from ledger.errors import LedgerError
+from ledger.errors import KeyRefused, LedgerError, NoteRefused
 from ledger.evidence.note import SigningKey
 from ledger.log.checkpoints import Notary
 from ledger.log.entries import StoredCheckpoint
@@ -37,8 +37,21 @@ def signing_key(engine: Engine, settings: Settings) -> SigningKey:
 
 
 def notary_over(engine: Engine, settings: Settings) -> Notary:
-    """Signs for the log, and publishes beside the database what it signed. Raises KeyRefused."""
-    return Notary(engine, signing_key(engine, settings), settings.checkpoints_folder)
+    """Signs for the log, and publishes beside the database what it signed.
+
+    Raises KeyRefused also where another key has signed for this log before: whoever verifies it trusts one key.
+    """
+    key = signing_key(engine, settings)
+    signed = LogReader(engine).checkpoint()
+    if signed is not None:
+        try:
+            key.verifier().open(signed.note)
+        except NoteRefused as error:
+            raise KeyRefused(
+                f"this log is signed with another key than that in {settings.ledger_key_file}: name the file of that key "
+                "in COMMITGATE_LEDGER_KEY, or set COMMITGATE_SEAL=false and leave sealing to processes that have it"
+            ) from error
+    return Notary(engine, key, settings.checkpoints_folder)
 
 
 @contextmanager
@@ -67,7 +80,7 @@ def sealing(engine: Engine, settings: Settings, meter: Meter | None = None) -> I
     finally:
         running.stop()
         if told.well:
-            _finish(sealer, notary)
+            _finish(sealer, notary, told)
 
 
 def sign_now(engine: Engine, settings: Settings) -> StoredCheckpoint:
@@ -88,23 +101,19 @@ def sign_now(engine: Engine, settings: Settings) -> StoredCheckpoint:
     return notary_over(engine, settings).publish()
 
 
-def _finish(sealer: Sealer, notary: Notary) -> None:
+def _finish(sealer: Sealer, notary: Notary, told: "_Teller") -> None:
+    """Rounds until nothing waits, and a last checkpoint; nothing where another process seals."""
     try:
-        if _seal_rest(sealer):
-            notary.publish()
+        for _ in range(_LAST_ROUNDS):
+            done = sealer.round()
+            told.sealed(done)
+            if not done.leading:
+                return
+            if not done.events:
+                break
+        notary.publish()
     except (LedgerError, OSError, SQLAlchemyError) as error:
         _log.warning("sealing_not_finished", error=str(error))
-
-
-def _seal_rest(sealer: Sealer) -> bool:
-    """Rounds until nothing waits; False where another process seals."""
-    for _ in range(_LAST_ROUNDS):
-        done = sealer.round()
-        if not done.leading:
-            return False
-        if not done.events:
-            break
-    return True
 
 
 class _Teller:

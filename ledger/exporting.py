@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from io import BytesIO
 
+from ledger.events import EventType
 from ledger.evidence.exportfile import ExportWriter
-from ledger.log.entries import Entry, StoredCheckpoint
+from ledger.log.entries import Entry, StoredCheckpoint, Wanted
 from ledger.log.reader import LogReader
 
 PAGE = 1000
@@ -34,6 +35,19 @@ def export(
             _write(writer, entry)
         yield writer.size, _taken(file)
     yield writer.size, _taken(file)
+
+
+def redacted_since(reader: LogReader, until: StoredCheckpoint) -> bool:
+    """Whether the log names a redaction that ``until`` does not cover: an export up to it may show what nothing explains.
+
+    A redaction that is committed and not sealed yet is not seen.
+    """
+    wanted, after = Wanted(type=EventType.PAYLOAD_REDACTED), until.size - 1
+    while True:
+        page = reader.events(after, 1, wanted)
+        if page.events or not page.more:
+            return bool(page.events)
+        after = page.after
 
 
 def _signed(reader: LogReader, until: StoredCheckpoint) -> Iterator[StoredCheckpoint]:

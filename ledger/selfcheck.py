@@ -49,7 +49,7 @@ def check_database(
     """
     reader = LogReader(engine)
     try:
-        report = verify(_lines(reader, until, progress), key, kept=kept)
+        report = verify(_lines(reader, until, progress), key, kept=kept, named=_named(engine))
     except EvidenceRefused as error:
         # A stored checkpoint is not even one of its own size, so that no export can be made.
         report = _nothing(Fault(Wrong.CHECKPOINT, 0, until.size, 0, str(error)))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import typer
+from sqlalchemy import Engine
 
 from gateway.cli.log import newest, verifier_key
 from gateway.cli.output import Format, FormatOption, chosen, say, write_line
@@ -18,16 +19,21 @@ from gateway.errors import InvalidRequest
 from gateway.sealing import sign_now
 from gateway.settings import Settings
 from ledger.access.duty import Duty
-from ledger.errors import EvidenceRefused, KeyRefused
+from ledger.errors import EvidenceRefused, KeyRefused, NotSealed
 from ledger.evidence.note import VerifierKey
 from ledger.evidence.report import Fault, Report
 from ledger.evidence.verify import verify as verify_export
 from ledger.exporting import export as exported
+from ledger.exporting import redacted_since
 from ledger.kept import kept_notes
+from ledger.log.entries import StoredCheckpoint
 from ledger.log.reader import LogReader
 from ledger.proof import FORMAT as PROOF_FORMAT
 from ledger.proof import check_proof, prove
 from ledger.selfcheck import check_database
+
+TRIES = 3
+"""How often an export is begun."""
 
 WRONG = 3
 """Exit code when something is wrong with what was checked."""
@@ -52,13 +58,8 @@ def export(
     """
     settings = Settings()
     needs = Duty.SEALER if settings.seal else Duty.RECONCILER
-    with database(settings, "commitgate-cli", (needs,)) as engine:
-        reader = LogReader(engine)
-        until = sign_now(engine, settings) if settings.seal else newest(reader)
-        with _written_whole(file) as out, bar("exporting", until.size) as progress:
-            for size, lines in exported(reader, until, tenant=tenant):
-                out.write(lines)
-                progress(size)
+    with database(settings, "commitgate-cli", (needs,)) as engine, _written_whole(file) as out:
+        until = _export(engine, settings, out, tenant)
     told = {"file": str(file), "events": until.size, "tenant": tenant}
     if chosen(format_) is Format.JSON:
         write_line({**told, "checkpoint": until.note})
@@ -113,6 +114,30 @@ def verify(
         fault = _verify_file(file, _key(key), checkpoints, format_)
     if fault:
         raise typer.Exit(WRONG)
+
+
+def _export(engine: Engine, settings: Settings, out: BinaryIO, tenant: str | None) -> StoredCheckpoint:
+    """Write up to a fresh checkpoint; once more where a redaction came between, which nothing in the file would name."""
+    reader = LogReader(engine)
+
+    def signed() -> StoredCheckpoint:
+        return sign_now(engine, settings) if settings.seal else newest(reader)
+
+    until = signed()
+    for _ in range(TRIES):
+        out.seek(0)
+        out.truncate()
+        with bar("exporting", until.size) as progress:
+            for size, lines in exported(reader, until, tenant=tenant):
+                out.write(lines)
+                progress(size)
+        later = signed()
+        if not redacted_since(reader, until):
+            return until
+        until = later
+    raise NotSealed(
+        "redactions come faster than the log can be exported, or are not signed for yet; try again"
+    )
 
 
 def _verify_file(file: Path, key: VerifierKey, checkpoints: Path | None, asked: Format | None) -> bool:

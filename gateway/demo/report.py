@@ -56,6 +56,11 @@ def _counts(summary: Summary) -> Table:
         f" ({writes['refused_by_shop']} refused by the shop)",
     )
     table.add_row("refused", f"{summary.refused} calls by the gateway")
+    if summary.evidence is not None:
+        events, vouched = summary.evidence.events, summary.evidence.vouched
+        table.add_row(
+            "ledger", f"{events} events sealed, {vouched} of them verified against signed checkpoints"
+        )
     return table
 
 
@@ -63,4 +68,6 @@ def _verdict(summary: Summary) -> Text:
     if not summary.anomalies:
         return Text("anomalies 0", "bold green")
     kinds = [f"{count} {kind}" for kind, count in sorted(summary.reconciled.findings.items())]
+    if summary.evidence is not None and summary.evidence.fault is not None:
+        kinds.append(f"the ledger does not verify: {summary.evidence.fault}")
     return Text("\n".join([f"anomalies {summary.anomalies}", *kinds, *summary.log.mismatches]), "bold red")

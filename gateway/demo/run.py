@@ -18,6 +18,7 @@ from gateway.demo.api import Api
 from gateway.demo.child import Child
 from gateway.demo.ending import ENDINGS, Ending, deaf, ended_in_order
 from gateway.demo.errors import DemoFailed
+from gateway.demo.evidence import check_evidence
 from gateway.demo.home import fresh_home
 from gateway.demo.logcheck import check_log
 from gateway.demo.models import NGRAM, Models, load_models
@@ -129,6 +130,7 @@ class _Stage:
             refused=sum(intent["state"] == "refused" for intent in turns.intents),
             reconciled=self._reconciled(engine, settings, shop),
             log=check_log(shop.log, turns.intents),
+            evidence=check_evidence(engine, settings) if settings.seal else None,
             seconds=time.monotonic() - began,
             kept=self._kept(settings),
         )
@@ -147,11 +149,16 @@ class _Stage:
         return found.summary
 
     def _settings(self) -> Settings:
-        """Those of the environment, with the home of this run; in a database of others, under a tenant of its own."""
+        """Those of the environment, with the home of this run; in a database of others, under a tenant of its own.
+
+        The log of such a database is signed by the key of its owners, which is not in the home of this run.
+        """
         configured = Settings()
-        own = {"home": self.home}
-        tenant = {} if configured.database_url is None else {"tenant": self.name}
-        return configured.model_copy(update={**own, **tenant})
+        update: dict[str, object] = {"home": self.home}
+        if configured.database_url is not None:
+            seals = configured.seal and configured.ledger_key is not None
+            update |= {"tenant": self.name, "seal": seals}
+        return configured.model_copy(update=update)
 
     def _models(self, folder: Path) -> Models:
         wanted: list[str | Path] = list(self.options.drafts)

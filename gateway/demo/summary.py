@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from gateway.demo.evidence import Evidence
 from gateway.demo.logcheck import LogCheck
 
 if TYPE_CHECKING:
@@ -42,7 +43,10 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """Everything that is counted at the end. ``refused``: calls that the gateway would not send."""
+    """Everything that is counted at the end.
+
+    ``refused``: calls that the gateway would not send. ``evidence``: None where this run did not seal.
+    """
 
     turns: int
     messages: int
@@ -50,13 +54,15 @@ class Summary:
     refused: int
     reconciled: "Reconciled"
     log: LogCheck
+    evidence: Evidence | None
     seconds: float
     kept: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def anomalies(self) -> int:
-        """Findings of reconciliation and contradictions of the shop's own log."""
-        return sum(self.reconciled.findings.values()) + len(self.log.mismatches)
+        """Findings of reconciliation, contradictions of the shop's own log, and a ledger that does not verify."""
+        forged = self.evidence is not None and self.evidence.fault is not None
+        return sum(self.reconciled.findings.values()) + len(self.log.mismatches) + forged
 
     def never_seen(self) -> list[str]:
         """Names of counters that are zero, other than anomalies."""
@@ -85,6 +91,7 @@ class Summary:
                 "refused_by_shop": self.log.refused,
             },
             "refused": self.refused,
+            "sealed": None if self.evidence is None else self.evidence.to_json(),
             "findings": dict(self.reconciled.findings),
             "mismatches": list(self.log.mismatches),
             "anomalies": self.anomalies,

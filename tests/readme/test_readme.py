@@ -24,9 +24,9 @@ def _block(marker: str) -> str:
 
 
 @pytest.fixture
-def environment(database: TestDatabase) -> dict[str, str]:
-    path = f"{BIN}:{os.environ['PATH']}"
-    return {**os.environ, "COMMITGATE_DATABASE_URL": database.service_url, "PATH": path}
+def environment(database: TestDatabase, tmp_path: Path) -> dict[str, str]:
+    settings = {"COMMITGATE_DATABASE_URL": database.service_url, "COMMITGATE_HOME": str(tmp_path / "home")}
+    return {**os.environ, **settings, "PATH": f"{BIN}:{os.environ['PATH']}"}
 
 
 @pytest.fixture
@@ -48,22 +48,33 @@ def port(environment: dict[str, str], tmp_path: Path) -> Iterator[str]:
 def test_the_calls_and_commands_of_the_readme_work(
     port: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    script = _block("curl -s").replace("curl -s", "curl -sS --fail-with-body").replace(":8700", f":{port}")
-    run = subprocess.run(
-        ["bash", "-ec", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert '"tool":"get_order"' in run.stdout
+    assert '"tool":"get_order"' in _said(_curl("/v1/streams/turn-1\n", port), tmp_path, environment)
     look = [line for line in _block("streams show").splitlines() if "resolve" not in line]
     for line in look:
         told = subprocess.run(
             ["bash", "-ec", line], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
         )
         assert told.returncode == 0, line + told.stdout + told.stderr
-    story = subprocess.run(
-        ["bash", "-ec", look[0]], env=environment, capture_output=True, text=True, timeout=60
-    ).stdout
-    assert "get_order" in story
+    assert "get_order" in _said(look[0], tmp_path, environment)
+    prove = _said(_block("ledger export"), tmp_path, environment)
+    assert '"ok": false' not in prove
+    assert prove.count('"ok": true') == 3
+    follow = _said(_curl("text/event-stream", port), tmp_path, environment)
+    for part in ("id: 1\n", '"type":"intent.held"', '"checkpoint":', "commitgate_sealing_lag_seconds 0"):
+        assert part in follow
+
+
+def _curl(marker: str, port: str) -> str:
+    script = _block(marker).replace("curl -s", "curl -sS --fail-with-body --max-time 20")
+    return script.replace(":8700", f":{port}")
+
+
+def _said(script: str, folder: Path, environment: dict[str, str]) -> str:
+    run = subprocess.run(
+        ["bash", "-ec", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout
 
 
 def test_every_command_that_the_readme_names_exists() -> None:

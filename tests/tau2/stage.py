@@ -76,6 +76,7 @@ def stage(
     """Everything running; nothing is left of it afterwards. ``settings``: as COMMITGATE_ variables."""
     environ = {f"COMMITGATE_{name.upper()}": value for name, value in settings.items()}
     environ["COMMITGATE_DATABASE_URL"] = database_url
+    environ["COMMITGATE_HOME"] = str(folder)
     log = folder / "tools.jsonl"
     log.touch()
     command = [sys.executable, "-m", "tests.tau2.server", "--log", str(log), *server_options]
