@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from gateway.cli import evidence, log, redact
 from gateway.cli.output import Format, FormatOption, chosen, say, show_rows, write_line
 from gateway.cli.rebuilding import watched
 from gateway.cli.session import services
@@ -19,6 +20,9 @@ SHOWN = 1000
 """Differences in a table, at most."""
 
 app = typer.Typer(help="The ledger.", no_args_is_help=True)
+for command in (log.tail, log.checkpoint, log.key, evidence.export, evidence.verify, evidence.proof):
+    app.command()(command)
+app.command()(redact.redact)
 
 
 @app.command()
@@ -38,7 +42,8 @@ def events(
                     "branch": event.branch,
                     "at": event.at,
                 }
-                write_line({**event.payload, **envelope})
+                gone = {"redacted": True} if event.redacted else {}
+                write_line({**event.payload, **envelope, **gone})
             after = page[-1].seq if page else state.seq
 
 
