@@ -2,7 +2,7 @@
 create view ledger.audited_intents as
 with gathered as not materialized (
     select t.shard, t.tenant, t.commit_key, t.intent_id,
-        json_object_agg(t.seq, t.body) as told,
+        json_object_agg(t.seq, t.body) filter (where t.body is not null) as told,
         (array_agg(t.branch order by t.seq) filter (where t.type = 'intent.held'))[1] as branch,
         (array_agg(t.body order by t.seq) filter (where t.type = 'intent.held'))[1] as held,
         (array_agg(t.body order by t.seq desc) filter (where t.type = 'intent.released'))[1] as released,

@@ -12,7 +12,7 @@ with told as not materialized (
     from ledger.audited_licences l
 ), gathered as not materialized (
     select t.shard, t.tenant, t.commit_key, t.intent_id, t.attempt,
-        json_object_agg(t.seq, t.body) as told,
+        json_object_agg(t.seq, t.body) filter (where t.body is not null) as told,
         max(t.branch) filter (where t.type = 'dispatch.started') as started_branch,
         min(t.seq) filter (where t.type = 'dispatch.started') as started_seq,
         min(t.at) filter (where t.type = 'dispatch.started') as started_at,

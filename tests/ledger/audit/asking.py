@@ -47,7 +47,10 @@ class Auditor:
     def rows(self, view: str, commit_key: str) -> list[Row]:
         """Rows of a view under one commit key, without ``shard`` and ``commit_key``."""
         found = self.ask(f"select * from audit.{view} where commit_key = %(key)s", key=commit_key)
-        return [{name: value for name, value in row.items() if name not in ("shard", "commit_key")} for row in found]
+        return [
+            {name: value for name, value in row.items() if name not in ("shard", "commit_key")}
+            for row in found
+        ]
 
 
 @contextmanager

@@ -32,7 +32,7 @@ def multiply(connection: Connection, tenant: str, copies: int) -> int:
                 f" where attrelid = 'ledger.{table}'::regclass and attnum > 0 and not attisdropped"
             )
         ).scalar_one()
-        key = f"replace(original.commit_key, 'original', 'copy-' || copy.n)"
+        key = "replace(original.commit_key, 'original', 'copy-' || copy.n)"
         changed = {"commit_key": key, "shard": f"audit.shard(original.tenant, {key})"}
         values = ", ".join(changed.get(name, f"original.{name}") for name in columns)
         connection.execute(text(f"alter table ledger.{table} disable trigger user"))

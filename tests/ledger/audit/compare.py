@@ -7,7 +7,6 @@ from sqlalchemy import Engine
 
 from tests.ledger.audit import expected
 from tests.ledger.audit.asking import Auditor, Row
-from tests.ledger.audit.wandering import Wandering
 from tests.ledger.liveturn import LiveTurn
 
 _TOKEN = ("branch", "round", "position", "id", "text", "drafted", "drafter", "verdict", "seq", "decided_seq")
@@ -43,14 +42,16 @@ def same(view: str, shown: object, wanted: object) -> None:
     raise AssertionError(f"{view}: shown {shown}, wanted {wanted}")
 
 
-def check_all(auditor: Auditor, engine: Engine, turn: Wandering) -> Counter[str]:
+def check_all(auditor: Auditor, engine: Engine, turn: LiveTurn) -> Counter[str]:
     """Every view of one stream; returns how many rows each had."""
     key, events, state = turn.key, turn.events, turn.state
     evidence = expected.evidence_of(engine, turn.tenant, key)
     shown = {view: auditor.rows(view, key) for view in ("tokens", "rulings", "intents")}
     same("tokens", picked(shown["tokens"], _TOKEN), expected.tokens(events))
     same("rulings", picked(shown["rulings"], _RULING), expected.rulings(events))
-    same("intents", {str(row["intent_id"]): row for row in shown["intents"]}, expected.intents(state, evidence))
+    same(
+        "intents", {str(row["intent_id"]): row for row in shown["intents"]}, expected.intents(state, evidence)
+    )
     shown["dispatches"] = check_dispatches(auditor, engine, turn.tenant, key)
     shown["timeline"] = check_story(auditor, turn)
     shown["early_reads"] = auditor.rows("early_reads", key)
@@ -70,7 +71,9 @@ def check_all(auditor: Auditor, engine: Engine, turn: Wandering) -> Counter[str]
 def check_dispatches(auditor: Auditor, engine: Engine, tenant: str, key: str) -> list[Row]:
     """dispatches of one stream; returns its rows."""
     rows = auditor.rows("dispatches", key)
-    same("dispatches", picked(rows, _DISPATCH), expected.dispatches(expected.evidence_of(engine, tenant, key)))
+    same(
+        "dispatches", picked(rows, _DISPATCH), expected.dispatches(expected.evidence_of(engine, tenant, key))
+    )
     return rows
 
 
@@ -87,7 +90,11 @@ def check_findings(auditor: Auditor, engine: Engine, tenant: str, key: str) -> l
     evidence = expected.evidence_of(engine, tenant, key)
     rows = auditor.rows("dispatched_vs_accepted", key)
     found = [row for row in rows if row["finding"] is not None]
-    same("findings", picked(found, ("finding", "intent_id", "finding_seq")), expected.findings(evidence, datetime.now(UTC)))
+    same(
+        "findings",
+        picked(found, ("finding", "intent_id", "finding_seq")),
+        expected.findings(evidence, datetime.now(UTC)),
+    )
     items = {(row["intent_id"], row["attempt"]) for row in rows}
     missing = expected.union(evidence) - items
     assert not missing, missing

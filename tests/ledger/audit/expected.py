@@ -98,7 +98,10 @@ def rulings(events: Sequence[Event]) -> Counter[tuple[object, ...]]:
 def intents(state: StreamState, evidence: Evidence) -> dict[str, Row]:
     """The columns of each intent, by id: those of the projection, and what reconciliation says of acceptance."""
     case = case_of(evidence, now=datetime.now(UTC), grace=GRACE)
-    told = {str(row["intent_id"]): dict(row) for row in rows(initial(state.tenant, state.commit_key), state).intents}
+    told = {
+        str(row["intent_id"]): dict(row)
+        for row in rows(initial(state.tenant, state.commit_key), state).intents
+    }
     for intent_id, row in told.items():
         intent = state.intents[intent_id]
         del row["tenant"], row["commit_key"]

@@ -96,7 +96,9 @@ class _Told:
 def test_every_kind_of_event_is_told(auditor, ledger, tenant, planter):
     _open(ledger, tenant, "odd", None)
     for seq, type_ in enumerate(EventType, 2):
-        planter.event(StreamName.of(tenant, "odd"), seq, type_, {"odd": 1}, branch="main", intent_id="i", attempt=1)
+        planter.event(
+            StreamName.of(tenant, "odd"), seq, type_, {"odd": 1}, branch="main", intent_id="i", attempt=1
+        )
     rows = auditor.rows("timeline", "odd")
     assert len(rows) == len(EventType) + 1
     assert all(row["line"] for row in rows)

@@ -52,7 +52,9 @@ def strayed(auditor: Auditor, query: str) -> list[str]:
     return [
         f"{node['Node Type']} on {node['Relation Name']}: {node.get('Index Cond', node.get('Recheck Cond'))}"
         for node in found
-        if not all(name in str(node.get("Index Cond", node.get("Recheck Cond"))) for name in ("shard", "commit_key"))
+        if not all(
+            name in str(node.get("Index Cond", node.get("Recheck Cond"))) for name in ("shard", "commit_key")
+        )
     ]
 
 

@@ -18,7 +18,7 @@ def _wandered(ledger, tenant: str, seed: int) -> Wandering:
     return turn
 
 
-@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(4, 12))])
 def test_any_event_may_be_redacted(auditor, ledger, tenant, planter, seed):
     turn = _wandered(ledger, tenant, seed)
     name, events = StreamName.of(tenant, turn.key), turn.events
@@ -27,7 +27,7 @@ def test_any_event_may_be_redacted(auditor, ledger, tenant, planter, seed):
     Random(seed).shuffle(order)
     for place, event in enumerate(order):
         planter.redact(name, event.seq)
-        if place % 40 and place != len(order) - 1:
+        if place % 60 and place != len(order) - 1:
             continue
         for view in VIEWS:
             auditor.rows(view, turn.key)
@@ -39,7 +39,8 @@ def test_any_event_may_be_redacted(auditor, ledger, tenant, planter, seed):
             assert sorted(places) == list(range(head)), f"after {event.type}"
     for view in ("tokens", "rulings", "intents", "dispatches", "timeline", "bindings"):
         rows = auditor.rows(view, turn.key)
-        assert rows and all(row["redacted"] for row in rows), view
+        assert rows, view
+        assert all(row["redacted"] for row in rows), view
 
 
 def test_what_was_redacted_is_null_and_the_rest_stays(auditor, ledger, tenant, planter):

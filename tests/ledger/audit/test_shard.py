@@ -21,7 +21,9 @@ def test_the_shard_is_the_same_in_sql_and_in_python(module_database):
         @given(NAMES, NAMES)
         def check(tenant: str, key: str) -> None:
             query = text("select audit.shard(:tenant, :key)")
-            assert connection.execute(query, {"tenant": tenant, "key": key}).scalar_one() == shard_of(tenant, key)
+            assert connection.execute(query, {"tenant": tenant, "key": key}).scalar_one() == shard_of(
+                tenant, key
+            )
 
         check()
 

@@ -31,8 +31,8 @@ NOISE = (
     "long " * 40,
 )
 DRAFTERS = (None, "small", "other\x9b")
-STEPS = ("draft",) * 6 + ("rule",) * 5 + ("accept",) * 2 + ("claim",) * 6 + ("settle",) * 5 + ("lose",) * 2
-STEPS += ("late", "resolve", "resolve", "take_over", "wait", "name")
+STEPS = ("draft",) * 6 + ("rule",) * 5 + ("accept",) * 2 + ("claim",) * 6 + ("settle",) * 4 + ("lose",) * 4
+STEPS += ("late", "late", "resolve", "take_over", "wait", "name")
 
 
 class Wandering(LiveTurn):
@@ -119,12 +119,16 @@ class Wandering(LiveTurn):
         self.now += timedelta(minutes=self.random.choice([0, 1, 50]))
 
     def _any(self, *states: IntentState) -> Intent | None:
-        found = [i for i in self.state.intents.values() if i.state in states]
-        return self.random.choice(found) if found else None
+        return self._one_of([i for i in self.state.intents.values() if i.state in states])
 
     def _awaited(self) -> Intent | None:
-        found = [i for i in self.state.intents.values() if i.open_attempt is not None]
-        return self.random.choice(found) if found else None
+        return self._one_of([i for i in self.state.intents.values() if i.open_attempt is not None])
+
+    def _one_of(self, found: list[Intent]) -> Intent | None:
+        """One of them; rather one that is no read, because reads are many."""
+        rare = [i for i in found if i.effect is not EffectClass.READ_ONLY]
+        chosen = rare if rare and self.random.random() < 0.7 else found
+        return self.random.choice(chosen) if chosen else None
 
     def _claim(self) -> None:
         intent = self._any(IntentState.RELEASED)
@@ -163,7 +167,9 @@ class Wandering(LiveTurn):
         self._answer(intent, intent.attempts, outcome)
 
     def _status(self) -> ResultStatus:
-        return self.random.choice([ResultStatus.OK, ResultStatus.OK, ResultStatus.TOOL_ERROR, ResultStatus.UNAVAILABLE])
+        return self.random.choice(
+            [ResultStatus.OK, ResultStatus.OK, ResultStatus.TOOL_ERROR, ResultStatus.UNAVAILABLE]
+        )
 
     def _late(self) -> None:
         """An answer to an attempt that may not be awaited any more."""
@@ -178,7 +184,9 @@ class Wandering(LiveTurn):
             if not dispatching.settle(unfolding, self.force, intent.intent_id, attempt, outcome):
                 self.seen["late"] += 1
                 return ()
-            closing = CloseLicence(intent_id=intent.intent_id, attempt=attempt, epoch=1, unsent=outcome.unsent)
+            closing = CloseLicence(
+                intent_id=intent.intent_id, attempt=attempt, epoch=1, unsent=outcome.unsent
+            )
             return (closing,)
 
         self._do(decide)
@@ -200,7 +208,12 @@ class Wandering(LiveTurn):
     def _resolve(self) -> None:
         intent = self._any(IntentState.IN_DOUBT)
         if intent is not None:
-            said = {"happened": self.random.random() < 0.5, "reason": 'I "saw"\nit', "by": "p\t", "evidence": {"a": [1]}}
+            said = {
+                "happened": self.random.random() < 0.5,
+                "reason": 'I "saw"\nit',
+                "by": "p\t",
+                "evidence": {"a": [1]},
+            }
             self._do(lambda u: dispatching.resolve(u, self.force, u.intent(intent.intent_id), **said))
             self.seen["resolved"] += 1
 
@@ -208,4 +221,6 @@ class Wandering(LiveTurn):
         intent = self._any(*IntentState)
         if intent is not None:
             call_id = f'call\n"{self.random.randrange(9)}'
-            self._do(lambda u: u.emit_for(EventType.INTENT_CALL_ID, u.intent(intent.intent_id), call_id=call_id))
+            self._do(
+                lambda u: u.emit_for(EventType.INTENT_CALL_ID, u.intent(intent.intent_id), call_id=call_id)
+            )
