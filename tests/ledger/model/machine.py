@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from gateway.turn.opening import StreamTerms
 from ledger.state import Intent
-from tests.ledger.model import speech
+from tests.ledger.model import faults, speech
 from tests.ledger.model.both import Begin, Both
 from tests.ledger.model.lanes import Lane
 from tests.ledger.model.scenes import SCENES
@@ -36,10 +36,6 @@ VERBS = (
     "unavailable",
 )
 COMMON = ("ok", "ok", "lose", "nothing yet", "nothing yet", "error")
-FAULTS = (
-    "wrong_round", "wrong_start", "wrong_start of a ruling", "wrong_end", "stale_writer", "unknown_branch",
-    "too many accepted", "nothing ruled", "behind a good event", "drafts_pending",
-)  # fmt: skip
 OTHER_TERMS = (
     StreamTerms(branches=("other",)),
     StreamTerms(branches_mode="agree"),
@@ -273,24 +269,10 @@ class Histories(RuleBasedStateMachine):
         return dice.pick(list(self.both.model.lanes.items()))
 
     def _refused(self, dice: Dice) -> None:
-        name, lane = self._lane(dice)
-        fault = dice.pick(FAULTS)
-        good, ruled = speech.drafted(dice, name, lane), speech.ruling(name, lane, 0, 0, {"text": "?"})
-        epoch = self.both.model.epoch - (fault == "stale_writer")
-        events = {
-            "wrong_round": [ruled | {"round": lane.round + 1}],
-            "wrong_start": [good | {"start": lane.drafted_end + 1}],
-            "wrong_start of a ruling": [ruled | {"start": lane.head + 1, "end": lane.head + 1}],
-            "wrong_end": [ruled | {"end": lane.drafted_end + 1}],
-            "unknown_branch": [ruled | {"branch": "nowhere"}],
-            "too many accepted": [ruled | {"accepted": 1}],
-            "nothing ruled": [speech.ruling(name, lane, 0, 0)],
-            "behind a good event": [good, ruled | {"round": lane.round + 1}],
-            "drafts_pending": [good, speech.accepted(dice, name, lane)],
-        }.get(fault, [ruled])
+        events, behind = faults.draw(dice, *self._lane(dice))
         self.last = None
-        if self.both.write(*events, epoch=epoch) is None:
-            raise AssertionError(f"{fault} was written")
+        if self.both.write(*events, epoch=self.both.model.epoch - behind) is None:
+            raise AssertionError(f"{events} were written")
 
     def _handle(self, intent: Intent, verb: str) -> None:
         both, attempt = self.both, max(1, intent.attempts)
