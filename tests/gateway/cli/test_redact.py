@@ -1,5 +1,6 @@
 """``commitgate ledger redact`` on a real database, under the two logins that it needs."""
 
+import io
 import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -78,10 +79,10 @@ def test_it_takes_away_and_says_what(run: Run, turn: SecretTurn, module_database
 
 
 def test_without_a_yes_nothing_happens(run: Run, turn: SecretTurn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("builtins.input", lambda *_: "n")
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
     seq = turn.state.seq
-    code, rows, _ = run(turn.key, turn.intent("create").intent_id, "--reason", "asked for")
-    assert (code, rows, turn.state.seq) == (130, [], seq)
+    code, rows, said = run(turn.key, turn.intent("create").intent_id, "--reason", "asked for")
+    assert (code, rows, turn.state.seq) == (130, [], seq), said
 
 
 def test_what_was_broken_off_is_listed_and_finished(
