@@ -46,7 +46,7 @@ class Settings(BaseSettings):
     concurrency: int = Field(default=32, ge=1, le=1000)
     body_limit: int = Field(default=4 * MIB, ge=1024)
     seal: bool = True
-    seal_seconds: float = Field(default=0.2, gt=0)
+    seal_seconds: float = Field(default=0.1, gt=0)
     checkpoint_seconds: float = Field(default=1.0, gt=0)
     ledger_key: Path | None = None
     checkpoints: Path | None = None

@@ -176,6 +176,8 @@ def _verify_database(key: str | None, checkpoints: Path | None, asked: Format | 
         # What was kept first: what is signed meanwhile is in the database already.
         own = settings.checkpoints_folder / f"{reader.state().log_id}.jsonl"
         place = checkpoints or (own if own.exists() else None)
+        if place is None:
+            say(f"no checkpoints were kept in {own.parent}: nothing outside the database is compared")
         kept = iter(()) if place is None else kept_notes(place)
         until = newest(reader)
         with bar("verifying", until.size) as progress:

@@ -1,4 +1,7 @@
-"""``commitgate``: the command line. Exit codes: 0 done, 1 it failed, 2 bad usage or bad input, 3 findings (reconcile)."""
+"""``commitgate``: the command line. Exit codes: 0 done, 1 it failed, 2 bad usage or bad input, 3 something was found.
+
+Whoever looks for something wrong ends with 3 where it found it: reconcile run, ledger verify, ledger rebuild --check.
+"""
 
 import sys
 from importlib import import_module
@@ -32,7 +35,8 @@ def application(*names: str) -> typer.Typer:
         help="The gate between a language model and the tools it calls.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        epilog="Exit codes: 0 done, 1 it failed, 2 bad usage or bad input, 3 findings (reconcile run).",
+        epilog="Exit codes: 0 done, 1 it failed, 2 bad usage or bad input, "
+        "3 something wrong was found (reconcile run, ledger verify, ledger rebuild --check).",
     )
     # With a callback a single command keeps its name.
     app.callback()(_commitgate)
