@@ -3,19 +3,19 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from ledger.events import EFFECTS_STREAM
-from ledger.state import Branch, Intent, StreamState
+from ledger.state import Intent, StreamState
 
 Row = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectionRows:
-    """Rows to write, keyed by the column names of ``ledger.schema``: the stream's, and the branches and intents that changed."""
+    """Rows to write, keyed by the column names of ``ledger.schema``: the stream's, and the intents that changed."""
 
     stream: Row
-    branches: tuple[Row, ...]
     intents: tuple[Row, ...]
 
 
@@ -23,11 +23,6 @@ def rows(before: StreamState, after: StreamState) -> ProjectionRows:
     """The rows that differ between two states of one stream; the stream's own row is always among them."""
     return ProjectionRows(
         stream=_stream_row(after),
-        branches=tuple(
-            _branch_row(after, branch)
-            for branch in after.branches.values()
-            if before.branches.get(branch.name) is not branch
-        ),
         intents=tuple(
             _intent_row(after, intent)
             for intent in after.intents.values()
@@ -52,16 +47,7 @@ def _stream_row(state: StreamState) -> Row:
         "parent": state.parent,
         "labels": _json(state.labels) if state.labels else "{}",
         "opened_at": state.opened_at,
-        "last_at": state.last_writer_at,
-    }
-
-
-def _branch_row(state: StreamState, branch: Branch) -> Row:
-    return _key(state) | {
-        "branch": branch.name,
-        "head": branch.head,
-        "drafted_end": branch.drafted_end,
-        "round": branch.round,
+        "last_at": _full_second(state.last_writer_at),
     }
 
 
@@ -95,6 +81,13 @@ def _intent_row(state: StreamState, intent: Intent) -> Row:
         "result_status": None if intent.result_status is None else intent.result_status.value,
         "result_content": None if intent.result_status is None else _json(intent.result_content),
     }
+
+
+def _full_second(at: datetime | None) -> datetime | None:
+    # Up, so that no stream counts as silent too early; full, so that most appends leave the index alone.
+    if at is None or at.microsecond == 0:
+        return at
+    return at.replace(microsecond=0) + timedelta(seconds=1)
 
 
 def _json(value: object) -> str:

@@ -18,10 +18,10 @@ from ledger.fold import fold, initial
 from ledger.projection import Row, rows
 from ledger.read import read_events
 from ledger.reconcile.cursor import cursor_after, read_cursor
-from ledger.schema import branches, events, intents, of_stream, streams
+from ledger.schema import events, intents, of_stream, streams
 from ledger.sharding import SHARDS, StreamName
 
-PROJECTIONS = (streams, branches, intents)
+PROJECTIONS = (streams, intents)
 PAGE = 1000
 """Events, and names, that are read at once."""
 
@@ -163,7 +163,7 @@ def _expected(connection: Connection, name: StreamName, count: _Count) -> dict[s
             state = fold(state, event)
         count.page(len(page))
     made = rows(before, state)
-    told = {"streams": (made.stream,), "branches": made.branches, "intents": made.intents}
+    told = {"streams": (made.stream,), "intents": made.intents}
     return {table: [{**row, **name.columns()} for row in found] for table, found in told.items()}
 
 

@@ -12,7 +12,7 @@ import orjson
 from sqlalchemy import Column, Table
 from sqlalchemy.dialects import postgresql
 
-from ledger.schema import batches, branches, intents, streams
+from ledger.schema import batches, intents, streams
 
 KEY = ("shard", "tenant", "commit_key")
 _DIALECT = postgresql.dialect()  # type: ignore[no-untyped-call]
@@ -80,7 +80,6 @@ on conflict ({", ".join(column.name for column in batches.primary_key)}) do noth
 returning shard, tenant, commit_key, batch_id
 """  # noqa: S608
 
-PUT_BRANCHES = _upsert(branches)
 PUT_INTENTS = _upsert(intents)
 ANNOUNCE = "select pg_notify('commitgate', '')"
 

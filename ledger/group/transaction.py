@@ -25,7 +25,6 @@ from ledger.group.statements import (
     COPY_EVENTS,
     KEEP_BATCHES,
     MOVE_STREAMS,
-    PUT_BRANCHES,
     PUT_INTENTS,
     rows_json,
 )
@@ -116,7 +115,6 @@ class GroupTransaction:
             with driver.cursor() as cursor, cursor.copy(COPY_EVENTS) as copy:
                 copy.write(text)
         with driver.pipeline():
-            _put(driver, PUT_BRANCHES, [(d.stream, d.rows.branches) for d in chosen])
             _put(driver, PUT_INTENTS, [(d.stream, d.rows.intents) for d in chosen])
             if self._notify and any(_releases(d) for d in chosen):
                 driver.execute(ANNOUNCE)

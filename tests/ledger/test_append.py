@@ -13,7 +13,7 @@ from ledger.cache import StateCache
 from ledger.connect import connect
 from ledger.errors import AppendContention, BatchIdTaken, LedgerUnavailable, UnwritableValue
 from ledger.events import EventType, NewEvent
-from ledger.schema import batches, branches, dispatches, events, intents, streams
+from ledger.schema import batches, dispatches, events, intents, streams
 from ledger.sharding import StreamName
 from tests.ledger.story import KEY, accepted, drafted, held, opened, ruled, these
 
@@ -26,7 +26,7 @@ def other_process(engine) -> Ledger:
 def row_counts(engine, tenant: str) -> dict[str, int]:
     counts = {
         table.name: select(func.count()).select_from(table).where(table.c.tenant == tenant)
-        for table in (events, streams, branches, intents, dispatches, batches)
+        for table in (events, streams, intents, dispatches, batches)
     }
     with engine.connect() as connection:
         return {name: connection.execute(count).scalar_one() for name, count in counts.items()}
@@ -89,12 +89,11 @@ def test_projections_follow_the_events(ledger, engine, tenant):
     ledger.append(tenant, KEY, these(opened(), drafted(0, 6), held()))
     ledger.append(tenant, KEY, these(ruled(0, 6, 4)))
     with engine.connect() as connection:
-        stream, branch, intent = (
+        stream, intent = (
             connection.execute(select(table).where(table.c.tenant == tenant)).one()
-            for table in (streams, branches, intents)
+            for table in (streams, intents)
         )
     assert (stream.seq, stream.writer_epoch, stream.finished) == (4, 1, None)
-    assert (branch.head, branch.drafted_end, branch.round) == (4, 4, 1)
     assert (intent.state, intent.span_start, intent.span_end, intent.held_seq) == ("held", 2, 6, 3)
 
 

@@ -19,7 +19,12 @@ from tests.ledger.story import opened
 from tests.postgres import TestDatabase
 
 KEPT = ("dispatches", "batches", "events")
-PROJECTED = ("streams", "branches", "intents")
+GHOST = """
+insert into ledger.intents
+select (jsonb_populate_record(null::ledger.intents, to_jsonb(one) || '{"intent_id": "ghost"}')).*
+from ledger.intents one where tool = 'create'
+"""
+PROJECTED = ("streams", "intents")
 
 
 @pytest.fixture
@@ -74,7 +79,7 @@ def test_dropped_projections_come_back_equal_and_nothing_else_is_touched(
     before = dump(owner, PROJECTED + KEPT)
     assert before["intents"]
     with owner.begin() as connection:
-        connection.execute(text("truncate ledger.streams, ledger.branches, ledger.intents"))
+        connection.execute(text("truncate ledger.streams, ledger.intents"))
     assert {d.table for d in rebuilding.check(lived)} == set(PROJECTED)
     assert rebuilding.rebuild(lived) == 2
     assert dump(owner, PROJECTED + KEPT) == before
@@ -85,12 +90,11 @@ def test_dropped_projections_come_back_equal_and_nothing_else_is_touched(
     ("spoil", "table", "detail"),
     [
         ("update ledger.intents set final = not final where tool = 'create'", "intents", "differs in final"),
-        ("update ledger.branches set head = head + 1", "branches", "main differs in head"),
         ("update ledger.streams set writer_epoch = 9", "streams", "differs in writer_epoch"),
         ("delete from ledger.intents where tool = 'create'", "intents", "is missing"),
         (
-            "insert into ledger.branches select shard, tenant, commit_key, 'ghost', 0, 0, 0 from ledger.branches",
-            "branches",
+            GHOST,
+            "intents",
             "ghost is not in the events",
         ),
     ],
@@ -110,8 +114,8 @@ def test_a_projection_that_was_spoiled_is_named_and_mended(
 
 def test_rows_of_a_stream_without_events_are_found_and_removed(lived: Engine, owner: Engine) -> None:
     with owner.begin() as connection:
-        connection.execute(text("insert into ledger.branches values (7, 't', 'never', 'main', 0, 0, 0)"))
-    assert [(d.commit_key, d.table) for d in rebuilding.check(lived)] == [("never", "branches")]
+        connection.execute(text("insert into ledger.streams values (7, 't', 'never', 3, 1)"))
+    assert [(d.commit_key, d.table) for d in rebuilding.check(lived)] == [("never", "streams")]
     rebuilding.rebuild(lived)
     assert list(rebuilding.check(lived)) == []
 
@@ -166,7 +170,7 @@ def test_events_that_come_while_a_stream_is_compared_are_no_difference(
 def test_a_run_that_was_stopped_goes_on_behind_its_cursor(lived: Engine, owner: Engine) -> None:
     before = dump(owner, PROJECTED)
     with owner.begin() as connection:
-        connection.execute(text("truncate ledger.streams, ledger.branches, ledger.intents"))
+        connection.execute(text("truncate ledger.streams, ledger.intents"))
     told: list[rebuilding.Progress] = []
 
     def stop(progress: rebuilding.Progress) -> None:
@@ -190,7 +194,7 @@ def test_a_run_that_was_stopped_goes_on_behind_its_cursor(lived: Engine, owner: 
 
 def test_a_single_stream_is_compared_and_rebuilt_alone(lived: Engine, owner: Engine) -> None:
     with owner.begin() as connection:
-        connection.execute(text("update ledger.branches set head = head + 1"))
+        connection.execute(text("update ledger.streams set writer_epoch = 9"))
     one, two = StreamName.of("t", "one"), StreamName.of("t", "two")
     assert [d.commit_key for d in rebuilding.check(lived, only=one)] == ["one"]
     assert rebuilding.rebuild(lived, only=one) == 1

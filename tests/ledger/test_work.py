@@ -107,7 +107,8 @@ def test_idle_streams(ledger: Ledger, work: Work) -> None:
     ended = NewEvent(EventType.STREAM_FINISHED, {"reason": "stop"})
     release(ledger, "ended", ended)
     ledger.append("t", "_effects", story.these(NewEvent(EventType.EFFECTS_CHANGED, {"version": 1})))
-    assert work.idle_streams(ALL, timedelta(0), 10) == [idle]
+    # The row says the next full second.
+    assert work.idle_streams(ALL, timedelta(seconds=-1), 10) == [idle]
     assert work.idle_streams(ALL, timedelta(hours=1), 10) == []
 
 

@@ -48,9 +48,9 @@ def test_the_traffic_reaches_every_table_in_every_way(database: TestDatabase, tm
         ),
         ("create table ledger.more (tenant text primary key)", "more: has no shard"),
         (
-            "alter table ledger.branches add constraint f foreign key (shard, tenant, commit_key)"
+            "alter table ledger.intents add constraint f foreign key (shard, tenant, commit_key)"
             " references ledger.streams",
-            "branches: f is a foreign key",
+            "intents: f is a foreign key",
         ),
         (
             "create trigger computing before insert on ledger.events for each row"

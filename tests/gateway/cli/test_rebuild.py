@@ -31,7 +31,7 @@ def three_streams(database: TestDatabase, monkeypatch: pytest.MonkeyPatch, tmp_p
 def spoil(database: TestDatabase) -> None:
     owner = create_engine(database.owner_url)
     with owner.begin() as connection:
-        connection.execute(text("update ledger.branches set head = 7 where commit_key = 'b'"))
+        connection.execute(text("update ledger.streams set writer_epoch = 7 where commit_key = 'b'"))
     owner.dispose()
 
 

@@ -138,7 +138,6 @@ READING = [
     for table in (
         "events",
         "streams",
-        "branches",
         "intents",
         "dispatches",
         "batches",

@@ -33,11 +33,6 @@ TABLES: Mapping[str, Privileges] = {
         "sealer": "select update(unsealed)",
         "reconciler": "select",
     },
-    "ledger.branches": {
-        "writer": "select insert update delete",
-        "dispatcher": "select insert update",
-        "reconciler": "select",
-    },
     "ledger.intents": {
         "writer": "select insert update delete",
         "dispatcher": "select insert update",
