@@ -1,10 +1,10 @@
 -- Token events in order, each with where its branch stood before and after it. Heads and cuts are worked out from the
--- payloads; the typed columns stand in where a payload is redacted. ``fits`` says whether the event follows from the
--- ones before it, as it always does unless somebody wrote past the gateway; false also where it is redacted.
+-- payloads; the typed columns stand in where nothing remains of a payload. ``fits`` says whether the event follows from the
+-- ones before it, as it always does unless somebody wrote past the gateway; false also where nothing remains of it.
 create view ledger.audited_moves as
 with told as not materialized (
     select e.shard, e.tenant, e.commit_key, coalesce(e.branch, 'main') as branch, e.seq, e.type, e.at,
-        e.body is null as redacted, e.head_after as told_head, e.cut_at as told_cut,
+        e.redacted, e.redacted and e.body is null as gone, e.head_after as told_head, e.cut_at as told_cut,
         said.round as said_round, said.start as said_start, said."end" as said_end,
         case when e.type in ('tokens.drafted', 'tokens.accepted') then json_array_length(said.tokens) end as n,
         case when e.type = 'tokens.ruled' then said.accepted end as stand,
@@ -18,7 +18,7 @@ with told as not materialized (
     select t.*,
         max(t.said_start + t.n) filter (where t.type = 'tokens.drafted') over of_round as drafted_to,
         max(t.told_head) over of_branch as told_before,
-        bool_or(t.redacted and t.type = 'tokens.drafted') over of_branch as drafts_redacted
+        bool_or(t.gone and t.type = 'tokens.drafted') over of_branch as drafts_gone
     from told t
     window
         of_branch as (partition by t.shard, t.tenant, t.commit_key, t.branch order by t.seq
@@ -49,18 +49,18 @@ with told as not materialized (
 ), moved as not materialized (
     select c.*,
         case
-            when c.redacted then coalesce(c.told_head - coalesce(c.told_before, 0), 0)
+            when c.gone then coalesce(c.told_head - coalesce(c.told_before, 0), 0)
             when c.type = 'tokens.accepted' then c.n
             when c.type = 'tokens.ruled' then c.stand + (c.own is not null)::integer
             else 0
         end as gain,
         case
-            when c.type = 'drafts.voided' then c.redacted or c.said_end > c.said_start
+            when c.type = 'drafts.voided' then c.gone or c.said_end > c.said_start
             when c.type <> 'tokens.ruled' then false
-            when c.redacted then c.told_cut is not null
+            when c.gone then c.told_cut is not null
             when c.stand < c.said_end - c.said_start then true
             when c.own_equal is not null then not c.own_equal
-            else c.own is not null and coalesce(c.drafts_redacted, false) and c.told_cut is not null
+            else c.own is not null and coalesce(c.drafts_gone, false) and c.told_cut is not null
         end as cuts
     from compared c
 ), placed as not materialized (
@@ -72,24 +72,24 @@ with told as not materialized (
     window before as (partition by m.shard, m.tenant, m.commit_key, m.branch order by m.seq
         rows between unbounded preceding and 1 preceding)
 )
-select p.shard, p.tenant, p.commit_key, p.branch, p.seq, p.type, p.at, p.redacted, p.round,
+select p.shard, p.tenant, p.commit_key, p.branch, p.seq, p.type, p.at, p.redacted, p.gone, p.round,
     p.round + p.cuts::integer as round_after, p.head_before, p.head_after, p.said_start, p.said_end, p.n, p.stand, p.own,
     p.tokens, p.cuts,
     case
         when not p.cuts then null
-        when p.redacted then coalesce(p.told_cut, p.head_before)
+        when p.gone then coalesce(p.told_cut, p.head_before)
         when p.type = 'tokens.ruled' then p.said_start + p.stand
         else p.head_before
     end as cut_at,
     case
         when p.type <> 'tokens.ruled' then null
-        when p.redacted then least(p.head_after, p.told_cut)
+        when p.gone then least(p.head_after, p.told_cut)
         else p.said_start + p.stand + coalesce(p.own_equal, false)::integer
     end as accepts_to,
     p.own is not null and not coalesce(p.own_equal, false) as own_added,
     coalesce(case
         when p.type = 'drafts.voided' then true
-        when p.redacted or p.said_round <> p.round then false
+        when p.gone or p.said_round <> p.round then false
         when p.type = 'tokens.drafted' then p.n > 0 and p.said_start = greatest(p.head_before, p.drafted_to)
         when p.type = 'tokens.accepted' then p.n > 0 and greatest(p.head_before, p.drafted_to) = p.head_before
         else p.said_start = p.head_before and p.stand between 0 and p.said_end - p.said_start
@@ -105,7 +105,8 @@ comment on column ledger.audited_moves.branch is 'Token lane.';
 comment on column ledger.audited_moves.seq is 'Seq of the token event.';
 comment on column ledger.audited_moves.type is 'What happened.';
 comment on column ledger.audited_moves.at is 'When it was written.';
-comment on column ledger.audited_moves.redacted is 'Its payload is gone; the typed columns stand in.';
+comment on column ledger.audited_moves.redacted is 'Its payload is gone.';
+comment on column ledger.audited_moves.gone is 'Nothing remains of it; the typed columns stand in.';
 comment on column ledger.audited_moves.round is 'Rejections in the branch before it.';
 comment on column ledger.audited_moves.round_after is 'Rejections in the branch after it.';
 comment on column ledger.audited_moves.head_before is 'Accepted tokens before it.';

@@ -4,14 +4,14 @@ create view ledger.audited_tokens as
 with named as not materialized (
     select e.shard, e.tenant, e.commit_key, coalesce(e.branch, 'main') as branch, said.round,
         said.start + listed.place - 1 as position, e.seq, listed.token, null::bigint as accepted_seq,
-        null::bigint as cut_seq, false as voids, true as drafted
+        null::bigint as cut_seq, false as voids, true as drafted, e.redacted
     from ledger.audited_events e
     cross join lateral json_to_record(e.body) as said (round bigint, start bigint, tokens json)
     cross join lateral json_array_elements(said.tokens) with ordinality as listed (token, place)
     where e.type = 'tokens.drafted'
     union all
     select m.shard, m.tenant, m.commit_key, m.branch, found.round, found.position, found.seq, found.token,
-        found.accepted_seq, found.cut_seq, m.type = 'drafts.voided', found.drafted
+        found.accepted_seq, found.cut_seq, m.type = 'drafts.voided', found.drafted, m.redacted and not found.drafted
     from ledger.audited_moves m
     cross join lateral (
         -- drafts that it accepts, and the end that it makes of its round
@@ -33,30 +33,30 @@ with named as not materialized (
         -- the same, redacted: what is accepted beyond a cut is the target's own
         select m.round_after, p.position, m.seq, null, m.seq, null, false
         from generate_series(coalesce(m.accepts_to, m.head_before), m.head_after - 1) as p (position)
-        where m.redacted
+        where m.gone
     ) found
 ), gathered as not materialized (
     select n.shard, n.tenant, n.commit_key, n.branch, n.round, n.position, max(n.seq) as seq,
         (array_agg(n.token) filter (where n.token is not null))[1] as token, max(n.accepted_seq) as accepted_seq,
-        bool_or(n.drafted) as drafted,
+        bool_or(n.drafted) as drafted, bool_or(n.redacted) as redacted,
         min(min(n.cut_seq)) over of_round as cut_seq, bool_or(bool_or(n.voids and n.cut_seq is not null)) over of_round as voids
     from named n
     group by n.shard, n.tenant, n.commit_key, n.branch, n.round, n.position
     window of_round as (partition by n.shard, n.tenant, n.commit_key, n.branch, n.round)
 )
 select g.shard, g.tenant, g.commit_key, g.branch, g.round, g.position, (g.token ->> 'id')::bigint as id,
-    g.token ->> 'text' as text, g.token ->> 'drafter' as drafter,
+    case when not g.redacted then g.token ->> 'text' end as text, g.token ->> 'drafter' as drafter,
     case
         when g.accepted_seq is not null then 'accepted'
         when g.cut_seq is null then 'pending'
         when g.voids then 'voided'
         else 'rejected'
     end as verdict,
-    g.seq, coalesce(g.accepted_seq, g.cut_seq) as decided_seq, g.drafted, g.token is null as redacted
+    g.seq, coalesce(g.accepted_seq, g.cut_seq) as decided_seq, g.drafted, g.redacted or g.token is null as redacted
 from gathered g
 where g.position is not null
 union all
--- Redacted drafts: how many there were, and what became of each, is gone with them.
+-- Redacted drafts of which nothing remains: how many there were, and what became of each, is gone with them.
 select e.shard, e.tenant, e.commit_key, coalesce(e.branch, 'main'), null, null, null, null, null, null, e.seq, null, true,
     true
 from ledger.audited_events e

@@ -1,7 +1,7 @@
 -- Events about one intent, each with what follows from the ones before it: the highest class recorded so far, and
 -- whether a late outcome settles an open doubt. A class that is not known counts as a WRITE.
 create view ledger.audited_trails as
-select e.shard, e.tenant, e.commit_key, e.intent_id, e.seq, e.type, e.branch, e.attempt, e.at, e.body,
+select e.shard, e.tenant, e.commit_key, e.intent_id, e.seq, e.type, e.branch, e.attempt, e.at, e.body, e.redacted,
     max(case
         when e.type not in ('intent.held', 'intent.released', 'dispatch.started') or e.body -> 'effect' is null then null
         when e.body ->> 'effect' = 'READ_ONLY' then 1
@@ -24,6 +24,7 @@ comment on column ledger.audited_trails.type is 'What happened.';
 comment on column ledger.audited_trails.branch is 'Token lane of the intent.';
 comment on column ledger.audited_trails.attempt is 'Dispatch attempt it concerns.';
 comment on column ledger.audited_trails.at is 'When it was written.';
-comment on column ledger.audited_trails.body is 'Its payload; null once redacted.';
+comment on column ledger.audited_trails.body is 'Its payload, or what remains of it; null where nothing does.';
+comment on column ledger.audited_trails.redacted is 'Its payload is gone.';
 comment on column ledger.audited_trails.rank is 'Highest effect class recorded up to here: 1 READ_ONLY, 2 IDEMPOTENT, 3 WRITE.';
 comment on column ledger.audited_trails.settles_late is 'Whether it is a late outcome that settles a doubt.';

@@ -27,7 +27,7 @@ with gathered as not materialized (
         bool_or(t.type in ('intent.final', 'intent.voided', 'intent.refused')) as is_over,
         bool_or(t.type = 'intent.voided') and not bool_or(t.type in ('intent.final', 'intent.refused')) as only_voided,
         max(t.rank) as rank,
-        bool_or(t.body is null) as redacted
+        bool_or(t.redacted) as redacted
     from ledger.audited_trails t
     group by t.shard, t.tenant, t.commit_key, t.intent_id
 ), blocks as not materialized (

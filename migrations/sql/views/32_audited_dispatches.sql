@@ -1,13 +1,13 @@
 -- Every dispatch in the union of events and licences, with what is recorded of its outcome.
 create view ledger.audited_dispatches as
 with told as not materialized (
-    select t.shard, t.tenant, t.commit_key, t.intent_id, t.attempt, t.seq, t.type, t.branch, t.at, t.body, t.rank,
+    select t.shard, t.tenant, t.commit_key, t.intent_id, t.attempt, t.seq, t.type, t.branch, t.at, t.body, t.redacted, t.rank,
         t.settles_late, null::text as licensed_effect, null::text as licensed_worker, null::timestamptz as lease_until,
         null::bigint as licensed_seq, null::boolean as licence_open, null::boolean as licence_unsent
     from ledger.audited_trails t
     where starts_with(t.type, 'dispatch.') and t.attempt is not null
     union all
-    select l.shard, l.tenant, l.commit_key, l.intent_id, l.attempt, 0, 'licence', l.branch, null, null, null, false,
+    select l.shard, l.tenant, l.commit_key, l.intent_id, l.attempt, 0, 'licence', l.branch, null, null, false, null, false,
         l.effect, l.worker, l.lease_until, l.started_seq, l.open, l.unsent
     from ledger.audited_licences l
 ), gathered as not materialized (
@@ -28,7 +28,7 @@ with told as not materialized (
         max(t.seq) filter (where t.type <> 'licence') as last_seq,
         max(t.at) as last_at,
         bool_or(t.type = 'dispatch.settled' and t.body ->> 'unsent' = 'true') as unsent,
-        bool_or(t.type <> 'licence' and t.body is null) as redacted,
+        bool_or(t.redacted) as redacted,
         bool_or(t.type = 'licence') as licensed,
         max(t.branch) filter (where t.type = 'licence') as licensed_branch,
         max(t.licensed_effect) as licensed_effect, max(t.licensed_worker) as licensed_worker,

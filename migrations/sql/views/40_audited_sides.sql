@@ -39,7 +39,9 @@ cross join lateral (
         left join calls c on c.intent_id = d.intent_id
         where d.shard = n.shard and d.tenant = n.tenant and d.commit_key = n.commit_key
     ), texts as materialized (
-        select t.branch, convert_to(string_agg(t.text, '' order by t.position), 'UTF8') as spelled
+        select t.branch, convert_to(string_agg(t.text, '' order by t.position), 'UTF8') as spelled,
+            array_agg(coalesce(t.text, '') order by t.position) as tokens,
+            coalesce(array_agg(t.position) filter (where t.redacted), '{}') as gaps
         from ledger.audited_tokens t
         where t.shard = n.shard and t.tenant = n.tenant and t.commit_key = n.commit_key and t.verdict = 'accepted'
         group by t.branch
@@ -73,7 +75,7 @@ cross join lateral (
         -- An unknown upstream overlaps everything, an undeclared footprint everything of its upstream; else a shared key
         -- decides.
         select c.intent_id, o.intent_id as other_id, o.held_seq as other_held_seq, o.rank as other_rank,
-            o.exposed as other_exposed, o.is_over as other_is_over,
+            o.exposed as other_exposed, o.redacted as other_redacted, o.is_over as other_is_over,
             o.branch is not distinct from c.branch as same_branch,
             o.branch is not distinct from c.branch and o.place < c.place as other_precedes,
             c.upstream is null or o.upstream is null
@@ -96,7 +98,7 @@ cross join lateral (
             )) as sent_seq
         from calls c
         left join dispatches d on d.intent_id = c.intent_id and d.attempt = c.final_attempt
-        where c.final_seq is not null and coalesce(c.final_rank, 1) = 1 and c.held_seq is not null
+        where c.final_seq is not null and coalesce(c.final_rank, 1) = 1 and c.held_seq is not null and not c.redacted
     ), found as materialized (
         select null::text as intent_id, null::integer as attempt, 'unreadable_stream' as finding, s.unreadable_seq as seq
         from stream s
@@ -162,9 +164,16 @@ cross join lateral (
         select c.intent_id, c.attempt, 'argument_mismatch', c.held_seq
         from calls c
         left join texts b on b.branch = coalesce(c.branch, 'main')
-        where c.accepted_seq is not null and (
-            coalesce(position(convert_to(c.arguments_raw, 'UTF8') in substring(b.spelled
-                from c.byte_start::integer + 1 for greatest(c.byte_end - c.byte_start, 0)::integer)) = 0, false)
+        where c.accepted_seq is not null and not c.redacted and not exists (
+            select from unnest(b.gaps) as gap (position) where gap.position >= c.span_start and gap.position < c.span_end
+        ) and (
+            -- Where texts before the block are gone bytes cannot be counted, and whole tokens have to do.
+            coalesce(position(convert_to(c.arguments_raw, 'UTF8') in case
+                when (select min(gap.position) from unnest(b.gaps) as gap (position)) < c.span_end
+                    then convert_to(array_to_string(b.tokens[c.span_start + 1:c.span_end], ''), 'UTF8')
+                else substring(b.spelled from c.byte_start::integer + 1
+                    for greatest(c.byte_end - c.byte_start, 0)::integer)
+            end) = 0, false)
             or exists (
                 select from dispatches d
                 where d.intent_id = c.intent_id and d.started -> 'arguments_raw' is not null
@@ -195,7 +204,7 @@ cross join lateral (
                 from trails t
                 where t.intent_id = p.other_id and t.seq < f.final_seq and t.attempt = stood.attempt
             ) last
-            where p.intent_id = f.intent_id and p.other_rank > 1 and p.overlap
+            where p.intent_id = f.intent_id and p.other_rank > 1 and not p.other_redacted and p.overlap
                 and case when p.other_held_seq < f.final_seq then stood.rank else p.other_rank end > 1
                 and (
                     ((p.other_precedes or not p.same_branch) and greatest(last.settled_seq,

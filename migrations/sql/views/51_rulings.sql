@@ -2,13 +2,13 @@
 create view audit.rulings with (security_barrier) as
 select e.shard, e.commit_key, m.branch, m.round, e.seq, e.at, m.said_start as span_start, m.said_end as span_end,
     m.said_end - m.said_start as judged, m.stand as accepted, m.cut_at, m.head_before, m.head_after,
-    (m.own ->> 'id')::bigint as own_id, m.own ->> 'text' as own_text, m.own_added,
+    (m.own ->> 'id')::bigint as own_id, case when not m.redacted then m.own ->> 'text' end as own_text, m.own_added,
     e.body ->> 'ruling_id' as ruling_id, e.body ->> 'rule' as rule, e.body ->> 'mode' as mode,
     e.body ->> 'binding' as binding, e.body ->> 'window_digest' as window_digest,
     e.body ->> 'target_source' as target_source, e.body ->> 'params_digest' as params_digest,
     e.body ->> 'window' as drafts_asked, (e.body ->> 'draft_ms')::numeric as draft_ms,
     (e.body ->> 'verify_ms')::numeric as verify_ms, (e.body ->> 'min_margin')::numeric as min_margin,
-    (e.body -> 'proposals')::text as proposals, e.body::text as payload, m.redacted
+    (e.body -> 'proposals')::text as proposals, case when not e.redacted then e.body::text end as payload, m.redacted
 from ledger.audited_events e
 join ledger.audited_moves m on m.shard = e.shard and m.tenant = e.tenant and m.commit_key = e.commit_key and m.seq = e.seq
 where e.type = 'tokens.ruled';
@@ -45,4 +45,4 @@ comment on column audit.rulings.verify_ms is 'Milliseconds spent on verifying, w
 comment on column audit.rulings.min_margin is 'Smallest margin of a choice in the window, where given.';
 comment on column audit.rulings.proposals is 'Candidates of every drafter, as JSON, where given.';
 comment on column audit.rulings.payload is 'The event''s whole payload, as JSON; null once redacted.';
-comment on column audit.rulings.redacted is 'Its payload is gone; head and cut come from the event''s typed columns.';
+comment on column audit.rulings.redacted is 'Its payload is gone: what is shown is what remains of it.';

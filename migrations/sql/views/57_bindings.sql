@@ -6,7 +6,7 @@ select e.shard, e.commit_key, e.seq, e.at, e.type,
     case when e.type = 'stream.opened' then 'declared' else substring(e.type from '\.(.*)') end as state,
     e.seq = max(e.seq) over (partition by e.shard, e.tenant, e.commit_key, e.type = 'stream.opened',
         case when e.type <> 'stream.opened' then e.body ->> 'binding' end) as latest,
-    case when e.type = 'stream.opened' then e.body -> 'binding' else e.body end::text as terms, e.body is null as redacted
+    case when e.type = 'stream.opened' then e.body -> 'binding' else e.body end::text as terms, e.redacted
 from ledger.audited_events e
 where e.type = 'stream.opened' or starts_with(e.type, 'binding.');
 comment on view audit.bindings is

@@ -1,12 +1,12 @@
 -- The effect table, version by version and tool by tool, with what changed.
 create view audit.effect_history with (security_barrier) as
 with versions as not materialized (
-    select e.shard, e.tenant, e.commit_key, e.seq, e.at, e.body, lag(e.body) over (
+    select e.shard, e.tenant, e.commit_key, e.seq, e.at, e.redacted, e.body, lag(e.body) over (
         partition by e.shard, e.tenant, e.commit_key order by e.seq) as before
     from ledger.audited_events e
     where e.type = 'effects.changed'
 ), tools as not materialized (
-    select v.shard, v.commit_key, v.seq, v.at, v.body, v.before, listed.tool,
+    select v.shard, v.commit_key, v.seq, v.at, v.redacted, v.body, v.before, listed.tool,
         v.body -> 'table' -> 'tools' -> listed.tool as definition,
         v.before -> 'table' -> 'tools' -> listed.tool as definition_before
     from versions v
@@ -26,7 +26,7 @@ select t.shard, t.commit_key, t.seq, t.at, (t.body ->> 'version')::bigint as ver
         when t.definition::text = t.definition_before::text then 'unchanged'
         else 'changed'
     end as change,
-    t.definition::text as definition, t.definition_before::text as definition_before, t.body is null as redacted
+    t.definition::text as definition, t.definition_before::text as definition_before, t.redacted
 from tools t;
 comment on view audit.effect_history is
     'The effect table, version by version: a row for each tool in a version or taken away by it, and one for a version that'

@@ -3,14 +3,14 @@
 -- is, made here. No control character of a model or a tool reaches a line.
 create view audit.timeline with (security_barrier) as
 with told as not materialized (
-    select e.shard, e.tenant, e.commit_key, e.seq, e.at, e.type, e.branch, e.intent_id, e.head_after, e.cut_at, e.body,
+    select e.shard, e.tenant, e.commit_key, e.seq, e.at, e.type, e.branch, e.intent_id, e.head_after, e.cut_at, e.body, e.redacted,
         max(e.head_after) over (partition by e.shard, e.tenant, e.commit_key, e.branch order by e.seq
             rows between unbounded preceding and 1 preceding) as head_before,
-        coalesce(e.seq > min(e.seq) filter (where e.type = 'intent.held' and e.body is not null)
+        coalesce(e.seq > min(e.seq) filter (where e.type = 'intent.held' and not e.redacted)
             over (partition by e.shard, e.tenant, e.commit_key, e.intent_id order by e.seq), false) as known,
         coalesce(
             'p' || ((array_agg(coalesce(e.body ->> 'tool', 'unparsable call'))
-                filter (where e.type = 'intent.held' and e.body is not null)
+                filter (where e.type = 'intent.held' and not e.redacted)
                 over (partition by e.shard, e.tenant, e.commit_key, e.intent_id order by e.seq))[1]),
             'v' || coalesce(e.intent_id, 'a call')) as call
     from ledger.audited_events e
@@ -19,7 +19,7 @@ with told as not materialized (
     from told t
     left join lateral json_to_record(t.body) as body (accepted text, arguments_raw text, attempt text, because text,
         because_seq text, binding json, branches json, "by" text, call_id text, content json, effect text, "end" text,
-        format text, "from" text, problem text, reason text, release text, round text, span json, start bigint, status text,
+        format text, "from" text, problem text, reason text, release text, round text, seqs json, span json, start bigint, status text,
         token json, tokens json, tool text, unsent text, version text, worker text, writer_epoch text) on true
     cross join lateral (
         select
@@ -43,7 +43,7 @@ with told as not materialized (
     ) said
     cross join lateral (
         select case
-            when t.body is null then 'v' || t.type || ' (redacted)'
+            when t.redacted then 'v' || t.type || ' (redacted)'
             when t.type = 'stream.opened' then 'opened: {} calls {}, binding {}, branches {}'
             when t.type = 'stream.taken_over' then 'taken over by a new writer, epoch {}'
             when t.type = 'tokens.drafted' then 'drafted {} [{}, {}) round {}{}: {}'
@@ -67,6 +67,7 @@ with told as not materialized (
             when t.type = 'dispatch.expired' then '{} attempt {} lost ({}), may be sent again'
             when t.type = 'dispatch.in_doubt' then '{} attempt {} in doubt: {}'
             when t.type = 'dispatch.resolved' then '{} resolved as {} by {}: {}'
+            when t.type = 'payload.redacted' then '{} redacted, {}, by {}: {}'
             when t.type = 'effects.changed' then 'effect table version {} in force, by {}'
             else 'v' || t.type
         end as template,
@@ -132,6 +133,9 @@ with told as not materialized (
             when 'dispatch.in_doubt' then array[t.call, said.attempt, said.because]
             when 'dispatch.resolved' then array[t.call, said.status, said.by,
                 'q' || coalesce(body.reason, 'None')]
+            when 'payload.redacted' then array[t.call,
+                'v' || json_array_length(body.seqs) || case json_array_length(body.seqs) when 1 then ' payload' else ' payloads' end,
+                said.by, 'q' || coalesce(body.reason, 'None')]
             when 'effects.changed' then array['v' || coalesce(body.version, 'None'), said.by]
         end as parts
     ) line
@@ -156,7 +160,7 @@ select p.shard, p.commit_key, p.seq, p.at, p.type,
             from regexp_split_to_table(spoken.line, '') with ordinality as c (glyph, place)
         )
     end as line,
-    p.body is null as redacted
+    p.redacted
 from parted p
 cross join lateral (
     select case when left(p.template, 1) = 'v' then substr(p.template, 2) else (
@@ -184,7 +188,7 @@ comment on column audit.timeline.commit_key is 'Names one model message; _effect
 comment on column audit.timeline.seq is 'Place of the event in its stream, from 1, without gaps.';
 comment on column audit.timeline.at is 'When it was written; for people, never for order.';
 comment on column audit.timeline.type is 'What happened.';
-comment on column audit.timeline.kind is 'What it is about: stream, tokens, block, intent, dispatch or effects.';
+comment on column audit.timeline.kind is 'What it is about: stream, tokens, block, intent, dispatch, payload or effects.';
 comment on column audit.timeline.branch is 'Token lane it concerns.';
 comment on column audit.timeline.intent_id is 'Intent it concerns.';
 comment on column audit.timeline.line is

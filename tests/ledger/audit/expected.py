@@ -41,12 +41,15 @@ def _json(value: object) -> str | None:
 def tokens(events: Sequence[Event]) -> Counter[tuple[object, ...]]:
     """branch, round, position, id, text, drafted, drafter, verdict, seq, decided_seq of every token."""
     found: dict[tuple[str, int, int], list[object]] = {}
+    gone = {event.seq for event in events if event.redacted}
     for before, event, after in _steps(events):
         name = event.branch
         if name is None or name not in after.branches or before.branches.get(name) is after.branches[name]:
             continue
         _move(found, before.branches[name], event, after.branches[name])
-    return Counter((*key, *rest) for key, rest in found.items())
+    for said in found.values():
+        said[1] = None if said[-2] in gone else said[1]
+    return Counter((*key, *said) for key, said in found.items())
 
 
 def _move(found: dict[tuple[str, int, int], list[object]], was: Branch, event: Event, now: Branch) -> None:
@@ -87,7 +90,7 @@ def rulings(events: Sequence[Event]) -> Counter[tuple[object, ...]]:
             continue
         body, was, now = body_of(event), before.branches[str(event.branch)], after.branches[str(event.branch)]
         own = body.get("token") or {}
-        own_text = sql_text(own.get("text"))
+        own_text = None if event.redacted else sql_text(own.get("text"))
         span = (body["start"], body["end"], body["end"] - body["start"], body["accepted"])
         more = (body.get("ruling_id"), body.get("rule"), body.get("verify_ms"))
         heads = (event.cut_at, was.head, now.head, own.get("id"), own_text)
@@ -108,7 +111,11 @@ def intents(state: StreamState, evidence: Evidence) -> dict[str, Row]:
         row["result_content"] = _json(intent.result_content)
         row["accepted_seq"] = case.accepted_seq(case.trails[intent_id])
         row |= {"byte_start": intent.byte_start, "byte_end": intent.byte_end, "closed_seq": intent.closed_seq}
-        row |= {"problem": intent.problem, "redacted": False, "footprint": _json(intent.footprint.to_json())}
+        row |= {
+            "problem": intent.problem,
+            "redacted": intent.redacted,
+            "footprint": _json(intent.footprint.to_json()),
+        }
     return told
 
 

@@ -5,10 +5,12 @@ from random import Random
 
 import pytest
 
+from ledger.errors import IntentNotOver
 from ledger.events import EventType
+from ledger.redaction.recording import record
 from ledger.sharding import StreamName
 from tests.ledger.audit.asking import VIEWS
-from tests.ledger.audit.compare import check_story
+from tests.ledger.audit.compare import check_all, check_story
 from tests.ledger.audit.wandering import Wandering
 
 
@@ -41,6 +43,39 @@ def test_any_event_may_be_redacted(auditor, ledger, tenant, planter, seed):
         rows = auditor.rows(view, turn.key)
         assert rows, view
         assert all(row["redacted"] for row in rows), view
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 40))]
+)
+def test_a_redaction_leaves_what_fold_and_reconciliation_make_of_it(
+    auditor, engine, ledger, tenant, planter, seed
+):
+    turn = _wandered(ledger, tenant, seed)
+    if turn.state.finished is None:
+        turn.finish()
+    name, gone = StreamName.of(tenant, turn.key), 0
+    for intent in turn.state.intents.values():
+        try:
+            said = record(
+                turn.ledger,
+                tenant,
+                turn.key,
+                intent.intent_id,
+                by="o\x07",
+                reason="asked",
+                name_stays=turn.knows,
+            )
+        except IntentNotOver:
+            continue
+        for event in said.events:
+            for seq in event.payload["seqs"]:
+                planter.redact(name, seq)
+                gone += 1
+        if gone > 40:
+            break
+    assert gone
+    check_all(auditor, engine, turn)
 
 
 def test_what_was_redacted_is_null_and_the_rest_stays(auditor, ledger, tenant, planter):

@@ -59,6 +59,10 @@ class Wandering(LiveTurn):
             for _ in range(self.random.randrange(8)):
                 getattr(self, f"_{self.random.choice(['claim', 'settle', 'lose', 'resolve', 'late'])}")()
 
+    def knows(self, tool: str) -> bool:
+        """Whether the effect table has a tool of this name."""
+        return tool in self.force.table.tools
+
     def _tokens(self) -> list[dict[str, object]]:
         text = "".join(self._phrase() for _ in range(self.random.randint(1, 3)))
         size = self.random.choice([3, 8, 30])
