@@ -21,10 +21,13 @@ from ledger.log.reader import LogReader
 from ledger.log.sealer import Sealer
 from ledger.reconcile.run import Options, run
 from ledger.reconcile.toollog import ToolLog
+from ledger.redaction import recording as redaction
+from ledger.redaction.purging import Purger
 from tests.gateway.dispatcher.floor import TENANT, Clock, Floor, with_settings
 from tests.gateway.toolserver import ToolServer, eventually, ok, reset
 from tests.gateway.turn.desk import spell
 from tests.ledger.liveturn import LiveTurn
+from tests.ledger.roles.logins import login
 from tests.postgres import TestDatabase
 from tests.statements import looked_at_by
 
@@ -40,6 +43,7 @@ WRITTEN = frozenset(
         ("delete", "streams"),
         ("delete", "intents"),
         ("insert", "seals"),
+        ("update", "events"),
         *(("select", name) for name in ("events", "streams", "intents", "dispatches", "batches")),
     }
 )
@@ -56,6 +60,7 @@ def record(database: TestDatabase, folder: Path) -> frozenset[str]:
                 floor = Floor(engine, tools, Clock())
                 _turns(floor)
                 _look_over(floor, engine)
+                _redact(floor, database)
             _seal(engine)
             _reconcile(engine, folder)
             _rebuild(engine)
@@ -121,6 +126,25 @@ def _look_over(floor: Floor, engine: Engine) -> None:
     list_intents(engine, TENANT, limit=10)
     floor.streams.show(everyone(TENANT), "batched")
     floor.streams.events(everyone(TENANT), "batched", after=0, limit=10)
+
+
+def _redact(floor: Floor, database: TestDatabase) -> None:
+    """One call, under both logins; what is left of it is read by all that follows."""
+    turn = LiveTurn(floor.ledger, TENANT, "redacted")
+    turn.say(spell("create", name="a"))
+    turn.call("create")
+    turn.finish()
+    name_stays = turn.force.table.tools.__contains__
+    told = {"by": "p", "reason": "r", "name_stays": name_stays}
+    redaction.record(floor.ledger, TENANT, "redacted", turn.intent("create").intent_id, **told)
+    with login(database, "commitgate_redactor") as redactor, redactor.engine() as engine:
+        purger = Purger(engine)
+        assert [purger.purge(*found) for found in _named(purger)] == [len(turn.state.redacted)]
+    assert turn.events
+
+
+def _named(purger: Purger) -> list[tuple[str, str]]:
+    return [(found.tenant, found.commit_key) for found in purger.pending(TENANT)]
 
 
 def _seal(engine: Engine) -> None:
