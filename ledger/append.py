@@ -192,11 +192,12 @@ class Ledger:
         return future
 
     def _ready(self, stream: StreamName, decide: Callable[[StreamState], Change]) -> Draft | None:
-        """The draft of what is decided on the remembered state; None where it takes a look at the database."""
+        """The draft of what is decided on the remembered state; None where it takes a look at the database.
+
+        A stream that is not remembered is taken for a new one: if it is not, that is a conflict like any other.
+        """
         met = self._server.changes
-        state = self._cache.get(stream)
-        if state is None:
-            return None
+        state = self._cache.get(stream) or initial(stream.tenant, stream.commit_key)
         try:
             change = decide(state)
             if not change.events and not change.side:
