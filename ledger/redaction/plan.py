@@ -99,7 +99,8 @@ def _reach(event: Event, before: Branch) -> tuple[int, int]:
         case EventType.TOKENS_ACCEPTED:
             return before.head, before.head + len(body["tokens"])
     proposed = max((len(p.get("ids") or ()) for p in _proposals(body)), default=0)
-    return before.head, max(body["end"], before.head + body["accepted"] + 1, before.head + proposed)
+    own = body.get("token") is not None
+    return before.head, max(body["end"], before.head + body["accepted"] + own, before.head + proposed)
 
 
 def _proposals(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
