@@ -8,10 +8,23 @@ cross join lateral (
     with calls as materialized (
         select i.* from ledger.audited_intents i
         where i.shard = s.shard and i.tenant = s.tenant and i.commit_key = s.commit_key
+    ), moves as materialized (
+        select m.branch, m.seq, m.type, m.round, m.said_start, m.n, m.head_before, m.head_after, m.accepts_to, m.own_added
+        from ledger.audited_moves m
+        where m.shard = s.shard and m.tenant = s.tenant and m.commit_key = s.commit_key and s.unreadable_seq is null
     ), accepted as materialized (
-        select t.branch, t.position, t.seq, t.decided_seq from ledger.audited_tokens t
-        where t.shard = s.shard and t.tenant = s.tenant and t.commit_key = s.commit_key
-            and t.verdict = 'accepted' and s.unreadable_seq is null
+        -- The event that brought the block's last token brought it to its place, and one accepted it there.
+        select c.intent_id, min(a.seq) as seq
+        from calls c
+        join moves b on b.branch = coalesce(c.branch, 'main') and b.seq = c.closed_seq
+        join moves a on a.branch = b.branch and case b.type
+            when 'tokens.drafted' then c.span_end > b.said_start and c.span_end <= b.said_start + b.n
+                and a.type = 'tokens.ruled' and a.round = b.round and a.seq > b.seq
+                and a.head_before < c.span_end and c.span_end <= a.accepts_to
+            when 'tokens.ruled' then a.seq = b.seq and b.own_added and b.head_after = c.span_end
+            when 'tokens.accepted' then a.seq = b.seq and b.head_before < c.span_end and c.span_end <= b.head_after
+        end
+        group by c.intent_id
     ), dispatches as materialized (
         select d.* from ledger.audited_dispatches d
         where d.shard = s.shard and d.tenant = s.tenant and d.commit_key = s.commit_key
@@ -22,12 +35,12 @@ cross join lateral (
         c.held_seq, c.dispatch_seq, c.settled_seq, c.final_seq, c.retry_at, c.result_status, c.result_content,
         c.final_attempt, c.final_rank, c.is_over, c.only_voided, c.redacted,
         greatest(case when c.held_seq is null then 3 else 1 end, c.rank) as rank,
-        a.decided_seq as accepted_seq,
+        a.seq as accepted_seq,
         d.attempt, d.answer_seq, coalesce(d.doubt_open, false) as doubt_open, d.in_doubt_seq,
         coalesce(d.awaited, false) as awaited, d.lease_until, d.licensed_seq,
         coalesce(d.doubt_open or d.awaited, false) as exposed
     from calls c
-    left join accepted a on a.branch = coalesce(c.branch, 'main') and a.position = c.span_end - 1 and a.seq = c.closed_seq
+    left join accepted a on a.intent_id = c.intent_id
     left join dispatches d on d.intent_id = c.intent_id and d.attempt = c.attempts
 ) found;
 comment on view ledger.audited_calls is

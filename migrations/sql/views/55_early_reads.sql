@@ -1,32 +1,41 @@
 -- A row for each read that was sent on drafts, also the thrown-away ones.
 create view audit.early_reads with (security_barrier) as
-with reads as not materialized (
-    select d.*, max(d.attempt) over (partition by d.shard, d.tenant, d.commit_key, d.intent_id) as last_attempt,
-        coalesce(d.started ->> 'release', (
-            select e.body ->> 'release' from ledger.audited_events e
-            where e.shard = d.shard and e.tenant = d.tenant and e.commit_key = d.commit_key
-                and e.intent_id = d.intent_id and e.type = 'intent.released' and e.seq < d.started_seq
-            order by e.seq desc limit 1
-        )) as release
-    from ledger.audited_dispatches d
-)
-select r.shard, r.commit_key, i.branch, r.intent_id, r.attempt, i.round, i.span_start, i.span_end, i.tool, i.arguments_raw,
-    i.arguments_digest, i.block, i.state, r.started_seq as dispatched_seq, r.started_at as dispatched_at, r.outcome,
-    r.answer ->> 'status' as status, nullif((r.answer -> 'content')::text, 'null') as content,
-    case
-        when i.final_attempt = r.attempt then 'used'
-        when exists (
-            select from ledger.audited_events e
-            where e.shard = r.shard and e.tenant = r.tenant and e.commit_key = r.commit_key
-                and e.intent_id = r.intent_id and e.type = 'intent.stale' and e.attempt = r.attempt
-        ) then 'stale'
-        when i.is_over or r.attempt <> r.last_attempt then 'wasted'
-    end as fate,
-    i.final_seq, r.redacted or i.redacted as redacted
-from reads r
-join ledger.audited_intents i on i.shard = r.shard and i.tenant = r.tenant and i.commit_key = r.commit_key
-    and i.intent_id = r.intent_id
-where r.started_seq is not null and r.release = 'early';
+select n.shard, n.commit_key, found.*
+from (
+    select distinct e.shard, e.tenant, e.commit_key from ledger.audited_events e where e.type = 'dispatch.started'
+) n
+cross join lateral (
+    with calls as materialized (
+        select i.* from ledger.audited_intents i
+        where i.shard = n.shard and i.tenant = n.tenant and i.commit_key = n.commit_key
+    ), dispatches as materialized (
+        select d.*, max(d.attempt) over (partition by d.intent_id) as last_attempt from ledger.audited_dispatches d
+        where d.shard = n.shard and d.tenant = n.tenant and d.commit_key = n.commit_key
+    ), trails as materialized (
+        select t.intent_id, t.attempt, t.seq, t.type, t.body ->> 'release' as release from ledger.audited_trails t
+        where t.shard = n.shard and t.tenant = n.tenant and t.commit_key = n.commit_key
+            and t.type in ('intent.released', 'intent.stale')
+    )
+    select i.branch, d.intent_id, d.attempt, i.round, i.span_start, i.span_end, i.tool, i.arguments_raw,
+        i.arguments_digest, i.block, i.state, d.started_seq as dispatched_seq, d.started_at as dispatched_at, d.outcome,
+        d.answer ->> 'status' as status, nullif((d.answer -> 'content')::text, 'null') as content,
+        case
+            when i.final_attempt = d.attempt then 'used'
+            when exists (
+                select from trails t where t.intent_id = d.intent_id and t.type = 'intent.stale' and t.attempt = d.attempt
+            ) then 'stale'
+            when i.is_over or d.attempt <> d.last_attempt then 'wasted'
+        end as fate,
+        i.final_seq, d.redacted or i.redacted as redacted
+    from dispatches d
+    join calls i on i.intent_id = d.intent_id
+    where d.started_seq is not null and coalesce(d.started ->> 'release', (
+        -- What an older dispatch.started does not say, the release before it does.
+        select t.release from trails t
+        where t.intent_id = d.intent_id and t.type = 'intent.released' and t.seq < d.started_seq
+        order by t.seq desc limit 1
+    )) = 'early'
+) found;
 comment on view audit.early_reads is
     'A row for each read that was sent on drafts, before its block was decided, also where the answer was thrown away.';
 comment on column audit.early_reads.shard is 'Hash of tenant and commit key, 0 to 255: audit.shard(tenant, commit_key).';

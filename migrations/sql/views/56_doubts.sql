@@ -1,22 +1,35 @@
 -- A row for each dispatch that was ever in doubt.
 create view audit.doubts with (security_barrier) as
-select d.shard, d.commit_key, i.branch, d.intent_id, d.attempt, i.tool, i.arguments_raw, i.effect, i.idempotency_key,
-    d.started_seq as dispatched_seq, d.in_doubt_seq, doubted.at as in_doubt_at, d.in_doubt ->> 'because' as because,
-    d.doubt_open as open,
-    case when d.resolved_seq is not null then 'resolved' when d.settled_late_seq is not null then 'answered_late' end
-        as ended_by,
-    coalesce(d.resolved_seq, d.settled_late_seq) as ended_seq, ended.at as ended_at,
-    ended.body ->> 'status' as status, d.resolved ->> 'by' as resolved_by, d.resolved ->> 'reason' as reason,
-    nullif((d.resolved -> 'evidence')::text, 'null') as evidence,
-    case when d.late_seq > d.resolved_seq then d.late_seq end as late_evidence_seq,
-    d.redacted or i.redacted as redacted
-from ledger.audited_dispatches d
-join ledger.audited_intents i on i.shard = d.shard and i.tenant = d.tenant and i.commit_key = d.commit_key
-    and i.intent_id = d.intent_id
-join ledger.audited_events doubted on doubted.shard = d.shard and doubted.tenant = d.tenant
-    and doubted.commit_key = d.commit_key and doubted.seq = d.in_doubt_seq
-left join ledger.audited_events ended on ended.shard = d.shard and ended.tenant = d.tenant
-    and ended.commit_key = d.commit_key and ended.seq = coalesce(d.resolved_seq, d.settled_late_seq);
+select n.shard, n.commit_key, found.*
+from (
+    select distinct e.shard, e.tenant, e.commit_key from ledger.audited_events e where e.type = 'dispatch.in_doubt'
+) n
+cross join lateral (
+    with calls as materialized (
+        select i.* from ledger.audited_intents i
+        where i.shard = n.shard and i.tenant = n.tenant and i.commit_key = n.commit_key
+    ), dispatches as materialized (
+        select d.* from ledger.audited_dispatches d
+        where d.shard = n.shard and d.tenant = n.tenant and d.commit_key = n.commit_key and d.in_doubt_seq is not null
+    ), trails as materialized (
+        select t.seq, t.at, t.body from ledger.audited_trails t
+        where t.shard = n.shard and t.tenant = n.tenant and t.commit_key = n.commit_key
+    )
+    select i.branch, d.intent_id, d.attempt, i.tool, i.arguments_raw, i.effect, i.idempotency_key,
+        d.started_seq as dispatched_seq, d.in_doubt_seq, doubted.at as in_doubt_at, d.in_doubt ->> 'because' as because,
+        d.doubt_open as open,
+        case when d.resolved_seq is not null then 'resolved' when d.settled_late_seq is not null then 'answered_late' end
+            as ended_by,
+        coalesce(d.resolved_seq, d.settled_late_seq) as ended_seq, ended.at as ended_at,
+        ended.body ->> 'status' as status, d.resolved ->> 'by' as resolved_by, d.resolved ->> 'reason' as reason,
+        nullif((d.resolved -> 'evidence')::text, 'null') as evidence,
+        case when d.late_seq > d.resolved_seq then d.late_seq end as late_evidence_seq,
+        d.redacted or i.redacted as redacted
+    from dispatches d
+    join calls i on i.intent_id = d.intent_id
+    join trails doubted on doubted.seq = d.in_doubt_seq
+    left join trails ended on ended.seq = coalesce(d.resolved_seq, d.settled_late_seq)
+) found;
 comment on view audit.doubts is
     'A row for each dispatch that was ever in doubt: it may or may not have happened. Open ones, and how the others ended.';
 comment on column audit.doubts.shard is 'Hash of tenant and commit key, 0 to 255: audit.shard(tenant, commit_key).';
