@@ -214,6 +214,8 @@ class Both:
             and not (before and before.result_status)
         ):
             self.seen["given up as unavailable"] += 1
+        if after.state == "voided" and after.result_status and before and not before.result_status:
+            self.seen["early read answered after its block was voided"] += 1
         if after.stale and not (before and before.stale):
             self.seen[f"early read stale, {after.block.value}"] += 1
 

@@ -63,7 +63,7 @@ class Core:
         self.state: StreamState = initial(TENANT, KEY)
         self.log: list[Event] = []
         self._scanner = BlockScanner()
-        self._projected: dict[str, dict[str, dict[str, object]]] = {"branches": {}, "intents": {}}
+        self._projected: dict[str, dict[str, object]] = {}
         terms = StreamTerms(source=source, branches=lanes, branches_mode="disjoint")
         self._decide(now, lambda unfolding: open_stream(unfolding, terms))
 
@@ -146,9 +146,7 @@ class Core:
             Event(self.state.seq + place, now, e.type, e.payload, e.branch, e.intent_id, e.attempt)
             for place, e in enumerate(unfolding.events, 1)
         ]
-        written = _by_name(rows(self.state, unfolding.state))
-        for table, made in written.items():
-            self._projected[table].update(made)
+        self._projected |= _by_name(rows(self.state, unfolding.state))
         self.state = unfolding.state
         return answer
 
@@ -159,8 +157,5 @@ def as_stored(event: Event) -> Event:
     return Event(event.seq, event.at, event.type, payload, event.branch, event.intent_id, event.attempt)
 
 
-def _by_name(made: ProjectionRows) -> dict[str, dict[str, dict[str, object]]]:
-    return {
-        "branches": {str(row["branch"]): dict(row) for row in made.branches},
-        "intents": {str(row["intent_id"]): dict(row) for row in made.intents},
-    }
+def _by_name(made: ProjectionRows) -> dict[str, dict[str, object]]:
+    return {str(row["intent_id"]): dict(row) for row in made.intents}

@@ -194,6 +194,8 @@ class Histories(RuleBasedStateMachine):
             self._dispatch(dice, ("nothing yet",))
         elif word == "all":
             self._accept_drafts(dice, name, lane)
+        elif word == "reject":
+            self._write(speech.ruling(name, lane, len(lane.pending), 0, {"text": "so "}))
         elif word == "a block":
             ends = [
                 c.end for c in self.both.model.calls.values() if c.lane == name and c.block == "undecided"

@@ -11,6 +11,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.ledger.model.both import Begin
 from tests.ledger.model.machine import Histories
+from tests.ledger.model.provider import BACKEND
 
 LONG = bool(os.environ.get("COMMITGATE_TEST_LONG"))
 SEED_SETTING = "COMMITGATE_TEST_SEED"
@@ -46,6 +47,7 @@ def play(
             phases=phases,
             suppress_health_check=list(HealthCheck),
             report_multiple_bugs=False,
+            backend=BACKEND,
         ),
     )
 
@@ -104,6 +106,7 @@ NAMED = (
     "resolving: None", "resolving: not_in_doubt",
     # reads that went early
     "early read used", "early read wasted", "early read stale, cleared", "early read stale, undecided",
+    "early read answered after its block was voided",
     # the life of a change
     *(f"change {move}" for move in (
         "held -> change released", "held -> change voided", "held -> change refused",

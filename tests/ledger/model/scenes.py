@@ -1,7 +1,8 @@
 """Scenes: acts in a row that are seldom met by chance. A scene starts wherever the history stands, so most of them go wrong
 in ways of their own; nothing is expected of them but that model and ledger agree.
 
-Words: what is drafted; ``a block`` and ``all`` are accepted; a verb is done to every call that it fits; seconds are waited.
+Words: what is drafted; ``a block`` and ``all`` are accepted, or all ``reject``ed; a verb is done to every call that it fits;
+seconds are waited.
 """
 
 from tests.ledger.model.tools import spell
@@ -20,6 +21,8 @@ SCENES: tuple[Scene, ...] = (
     (spell("create", "x") + spell("peek", "x"), "all", "send", "lose", "resolve", "send", "ok"),
     (spell("look", "y") + spell("create", "y"), "send", "ok", 301.0, "all", "send", "ok"),
     (spell("read", "y"), "send", "lose to the end", "all", "late"),
+    (spell("read", "x"), "send", "reject", "ok"),
+    (spell("read", "y") + spell("peek", "x"), "send", "reject", "lose", "late"),
     (PUT_READ, "post the last", "post the first", "all"),
     (spell("poke", "x") + "a", "post the first", "all", "post the first", "send", "unsent"),
 )

@@ -9,12 +9,14 @@ from tests.ledger.model.core import Core
 from tests.ledger.model.running import FIRST_SEED, NAMED, drawn, missing, play, told
 
 HISTORIES = 2000
+DRAWN = 1900
+"""Hypothesis plays more than it is asked for: it also varies some of those that it drew."""
 LONG_PARTS, LONG_PART = 20, 2500
 
 
 def test_decisions_and_fold_do_what_the_model_does(report: Callable[[str], None]) -> None:
     seen: Counter[str] = Counter()
-    play(Core, seen, seed=FIRST_SEED, histories=HISTORIES, steps=12)
+    play(Core, seen, seed=FIRST_SEED, histories=DRAWN, steps=12)
     report(told("in memory", FIRST_SEED, seen))
     assert seen["histories"] >= HISTORIES
     assert not missing(seen, NAMED)
