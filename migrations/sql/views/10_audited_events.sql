@@ -26,7 +26,7 @@ cross join lateral (
     union all
     select e.tenant, e.commit_key, e.seq, e.type, e.branch, e.intent_id, e.attempt, e.head_after, e.cut_at, e.at, e.payload
     from ledger.events e
-    where false
+    where e.shard = shards.shard and false
 ) e;
 comment on view ledger.audited_events is
     'Events of the tenant that the session''s login may audit. For the views of schema audit alone.';

@@ -12,7 +12,7 @@ cross join lateral (
     select d.tenant, d.commit_key, d.intent_id, d.attempt, d.branch, d.effect, d.worker, d.epoch, d.lease_until, d.started_seq, d.open,
         d.unsent
     from ledger.dispatches d
-    where false
+    where d.shard = shards.shard and false
 ) d;
 comment on view ledger.audited_licences is
     'Licences of the tenant that the session''s login may audit. For the views of schema audit alone.';
