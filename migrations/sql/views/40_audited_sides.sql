@@ -111,9 +111,9 @@ cross join lateral (
         union all
         select d.intent_id, max(d.attempt), 'duplicate', (array_agg(d.sent_seq order by d.attempt desc))[1]
         from dispatches d
-        where not d.unsent and not d.lost
+        where not d.unsent
         group by d.intent_id
-        having count(*) > 1 and max(d.sent_rank) = 3
+        having count(*) > 1 and max(d.sent_rank) filter (where not d.lost) = 3
         union all
         select d.intent_id, d.attempt, 'key_divergence', nullif(d.sent_seq, 0)
         from dispatches d

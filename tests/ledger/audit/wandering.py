@@ -8,6 +8,7 @@ from effects.classes import EffectClass
 from effects.intent import IntentState, ResultStatus
 from gateway.turn import dispatching
 from gateway.turn.opening import StreamTerms, open_stream
+from gateway.turn.restored import doubt_unsettled
 from gateway.turn.scanner import BlockScanner
 from gateway.turn.tokens import TokenEvent
 from gateway.turn.unfolding import Unfolding
@@ -32,7 +33,7 @@ NOISE = (
 )
 DRAFTERS = (None, "small", "other\x9b")
 STEPS = ("draft",) * 6 + ("rule",) * 5 + ("accept",) * 2 + ("claim",) * 6 + ("settle",) * 4 + ("lose",) * 4
-STEPS += ("late", "late", "resolve", "take_over", "wait", "name")
+STEPS += ("late", "late", "resolve", "take_over", "wait", "name", "restore")
 
 
 class Wandering(LiveTurn):
@@ -118,6 +119,18 @@ class Wandering(LiveTurn):
     def _take_over(self) -> None:
         if self.random.random() < 0.4:
             self._do(lambda unfolding: open_stream(unfolding, StreamTerms()))
+
+    def _restore(self) -> None:
+        """The database came back and may have lost what was sent."""
+        if self.random.random() < 0.5:
+            since = {
+                i.intent_id: self.now - timedelta(minutes=self.random.choice([1, 90])) for i in self._some()
+            }
+            self._do(lambda unfolding: doubt_unsettled(unfolding, self.force, since))
+            self.seen["restored"] += 1
+
+    def _some(self) -> list[Intent]:
+        return [i for i in self.state.intents.values() if self.random.random() < 0.7]
 
     def _wait(self) -> None:
         self.now += timedelta(minutes=self.random.choice([0, 1, 50]))
