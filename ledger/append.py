@@ -24,7 +24,7 @@ from ledger.change import (
     StoredBatch,
 )
 from ledger.draft import Draft, draft
-from ledger.errors import AppendContention
+from ledger.errors import AppendContention, LedgerUnavailable
 from ledger.events import Event
 from ledger.faults import Conflict
 from ledger.fold import fold, initial
@@ -172,7 +172,13 @@ class Ledger:
         future.set_running_or_notify_cancel()
 
         def again() -> None:
-            self._again.submit(_into, future, self.append, tenant, commit_key, decide)
+            try:
+                self._again.submit(_into, future, self.append, tenant, commit_key, decide)
+            except RuntimeError as error:
+                # Nothing is written yet, and whoever holds the future must not wait for ever.
+                closed = LedgerUnavailable("the ledger was closed before the change was decided")
+                closed.__cause__ = error
+                future.set_exception(closed)
 
         ready = self._ready(stream, decide)
         if ready is None:

@@ -72,16 +72,19 @@ class GroupWriter:
             if self._free:
                 self._free -= 1
                 mine.leads = True
-        while not mine.done:
-            if mine.leads:
-                mine.leads = False
-                try:
-                    self._lead()
-                finally:
-                    self._hand_over()
-            else:
-                mine.called.wait()
-                mine.called.clear()
+        try:
+            while not mine.done:
+                if mine.leads:
+                    mine.leads = False
+                    try:
+                        self._lead()
+                    finally:
+                        self._hand_over()
+                else:
+                    mine.called.wait()
+                    mine.called.clear()
+        finally:
+            self._leave(mine)
         if mine.verdict is not None:
             raise mine.verdict
 
@@ -93,6 +96,15 @@ class GroupWriter:
                 return
             self._free -= 1
         self._take_own_thread()
+
+    def _leave(self, mine: _Caller) -> None:
+        """Pass on the place of a caller that goes before it takes it: interrupted, or written for by another place."""
+        with self._lock:
+            if not mine.done and mine in self._queue:
+                self._queue.remove(mine)
+            leads, mine.leads = mine.leads, False
+        if leads:
+            self._hand_over()
 
     def _take_own_thread(self) -> None:
         Thread(target=self._serve, name="commitgate-group-writer", daemon=True).start()

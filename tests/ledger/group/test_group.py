@@ -2,13 +2,14 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from threading import Barrier
+from threading import Barrier, Event
+from types import SimpleNamespace
 
 import psycopg
 import pytest
 
 from ledger.append import BatchReplay, Change, Ledger, Licence
-from ledger.errors import BatchIdTaken, LicenceRefused, OutcomeUnknown, UnwritableValue
+from ledger.errors import BatchIdTaken, LedgerUnavailable, LicenceRefused, OutcomeUnknown, UnwritableValue
 from ledger.group.transaction import GroupTransaction
 from ledger.group.writer import GroupWriter
 from tests import plain
@@ -223,3 +224,100 @@ def test_who_waits_is_told_when_the_one_that_writes_is_interrupted(engine, tenan
     assert sorted(error.__name__ for error in set(errors)) == ["KeyboardInterrupt", "OutcomeUnknown"]
     assert errors.count(OutcomeUnknown) == len(KEYS) - 1
     assert ledger.append(tenant, "afterwards", these(opened())).state.seq == 1
+
+
+class Late(Event):
+    """What a caller waits for; ``late`` is called before it goes on."""
+
+    late = staticmethod(lambda: None)
+
+    def wait(self, timeout=None):
+        super().wait(timeout)
+        self.late()
+        return True
+
+
+class Held:
+    """Stands for the transaction: writes nothing, and each stream once its gate is open."""
+
+    def __init__(self, *gated) -> None:
+        self.gates = {name: Event() for name in gated}
+        self.groups = []
+
+    def write(self, drafts):
+        names = [draft.stream for draft in drafts]
+        self.groups.append(names)
+        for name in names:
+            assert name not in self.gates or self.gates[name].wait(30)
+        return [None] * len(drafts)
+
+
+def told(name):
+    return SimpleNamespace(stream=name, records=())
+
+
+def test_a_place_is_not_lost_with_a_caller_that_another_place_has_written_for(monkeypatch):
+    """It was called to take the place, and before it woke somebody else had written its append."""
+    awake = Event()
+    monkeypatch.setattr("ledger.group.writer.Event", Late)
+    monkeypatch.setattr(Late, "late", lambda _self: awake.wait(30))
+    transaction = Held("a", "b")
+    writer = GroupWriter(transaction, places=2)
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(writer.write, told("a"))
+        until(lambda: transaction.groups == [["a"]])
+        writer.enqueue(told("b"), lambda _verdict: None)
+        until(lambda: transaction.groups == [["a"], ["b"]])
+        called = pool.submit(writer.write, told("c"))
+        until(lambda: len(writer._queue) == 1)
+        transaction.gates["a"].set()
+        first.result(30)
+        transaction.gates["b"].set()
+        until(lambda: transaction.groups == [["a"], ["b"], ["c"]])
+        awake.set()
+        called.result(30)
+        transaction.gates = {name: Event() for name in "de"}
+        both = [pool.submit(writer.write, told(name)) for name in "de"]
+        until(lambda: sorted(transaction.groups[3:]) == [["d"], ["e"]])
+        for gate in transaction.gates.values():
+            gate.set()
+        assert [one.result(30) for one in both] == [None, None]
+
+
+def test_the_place_is_not_handed_to_a_caller_that_was_interrupted_while_it_waited(monkeypatch):
+    monkeypatch.setattr("ledger.group.writer.Event", Late)
+    transaction = Held("a")
+    writer = GroupWriter(transaction)
+
+    def interrupted(_self):
+        raise KeyboardInterrupt
+
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(writer.write, told("a"))
+        until(lambda: transaction.groups == [["a"]])
+        monkeypatch.setattr(Late, "late", interrupted)
+        gone = pool.submit(writer.write, told("b"))
+        until(lambda: len(writer._queue) == 1)
+        transaction.gates["a"].set()
+        first.result(30)
+        with pytest.raises(KeyboardInterrupt):
+            gone.result(30)
+        monkeypatch.setattr(Late, "late", lambda _self: None)
+        assert pool.submit(writer.write, told("c")).result(30) is None
+
+
+def test_who_is_submitted_behind_a_faster_writer_is_told_when_the_ledger_is_closed(
+    ledger, engine, tenant, watched
+):
+    """Telling one of a group fails, and its neighbours waited for ever."""
+    Ledger(engine, clock=lambda: datetime.now(UTC)).append(tenant, KEYS[0], these(opened()))
+    watched.gate.clear()
+    first = ledger.submit(tenant, "first", these(opened()))
+    until(lambda: len(watched.groups) == 1)
+    futures = [ledger.submit(tenant, key, these(opened(), accepted(0, 1))) for key in KEYS]
+    ledger.close()
+    watched.gate.set()
+    first.result(30)
+    with pytest.raises(LedgerUnavailable):
+        futures[0].result(30)
+    assert [future.result(30).state.seq for future in futures[1:]] == [2] * (len(KEYS) - 1)
