@@ -26,8 +26,9 @@ from ledger.change import (
 from ledger.draft import Draft, draft
 from ledger.errors import AppendContention, LedgerUnavailable
 from ledger.events import Event
-from ledger.faults import Conflict
+from ledger.faults import Conflict, RowHeld
 from ledger.fold import fold, initial
+from ledger.group.row import await_row
 from ledger.group.side import extend_lease
 from ledger.group.transaction import GroupTransaction
 from ledger.group.writer import GroupWriter
@@ -230,10 +231,21 @@ class Ledger:
         ready = draft(stream, state, change, at=self._clock(), salt=self._salt, met=met)
         try:
             self._writer.write(ready)
+        except RowHeld:
+            self._await_row(stream)
+            return None
         except Conflict:
             return None
         self._remember(stream, ready.after, met)
         return Appended(ready.after, ready.events)
+
+    def _await_row(self, stream: StreamName) -> None:
+        """Wait until nobody holds the stream's row: here, so that no group of others has to.
+
+        Raises LedgerUnavailable where that takes longer than the connection waits for a lock.
+        """
+        with single(self._engine) as connection:
+            await_row(connection, stream)
 
     def _is_newest(self, stream: StreamName, state: StreamState, met: int) -> bool:
         return self._read(stream).seq == state.seq and met == self._server.changes

@@ -11,13 +11,17 @@ class Conflict(Exception):
     """Nothing was written because somebody else was faster: read again, decide again."""
 
 
+class RowHeld(Conflict):
+    """Somebody holds a row for longer than a group waits; nothing was written."""
+
+
 class ConnectionLost(Exception):
     """The connection broke. Before COMMIT nothing is written; at COMMIT it has to be looked up."""
 
 
 _SAME_SEQ = frozenset({"events_pkey", "streams_pkey"})
 _LICENCE = frozenset({"dispatches_once", "dispatches_pkey"})
-_TAKE_AGAIN = (errors.SerializationFailure, errors.DeadlockDetected, errors.LockNotAvailable)
+_TAKE_AGAIN = (errors.SerializationFailure, errors.DeadlockDetected)
 
 
 def driver_error(error: BaseException) -> psycopg.Error | None:
@@ -35,6 +39,8 @@ def meaning(error: BaseException, *, closed: bool = False) -> BaseException:
     if fault is None:
         return error
     constraint = fault.diag.constraint_name or ""
+    if isinstance(fault, errors.LockNotAvailable):
+        return RowHeld(str(fault))
     if isinstance(fault, _TAKE_AGAIN) or (
         isinstance(fault, errors.UniqueViolation) and constraint in _SAME_SEQ
     ):

@@ -62,6 +62,9 @@ returning s.shard, s.tenant, s.commit_key
 """  # noqa: S608 - made of column names alone
 """Rows are locked in the order of their key, so that groups of several processes never wait for each other in a ring."""
 
+WAIT_SHORTLY = "select set_config('lock_timeout', '200ms', true)"
+"""For the transaction of a group: nobody waits long for a row of a neighbour that somebody else holds."""
+
 BEGIN_STREAMS = f"""
 insert into ledger.streams ({_names(list(streams.c))}) select {_names(list(streams.c), "r.")}
 from {_recordset(streams.c)}

@@ -1,6 +1,7 @@
 """One group commit: what many streams want to append, written in one transaction.
 
-A stream that moved on meanwhile fails alone. What only the database can refuse (a licence, a lost lease, a value that it
+A stream that moved on meanwhile fails alone. A row that somebody else holds is waited for shortly, then whoever wants it
+waits outside of the group. What only the database can refuse (a licence, a lost lease, a value that it
 cannot hold) rolls the transaction back; the one at fault is set aside and the others are written again.
 """
 
@@ -26,6 +27,7 @@ from ledger.group.statements import (
     KEEP_BATCHES,
     MOVE_STREAMS,
     PUT_INTENTS,
+    WAIT_SHORTLY,
     rows_json,
 )
 from ledger.server import server_of
@@ -163,6 +165,7 @@ def _move(driver: "psycopg.Connection[Any]", drafts: Sequence[Draft]) -> Collect
     going = [_stream_row(d) | {"before": d.before.seq} for d in drafts if d.before.seq]
     beginning = [_stream_row(d) for d in drafts if not d.before.seq]
     with driver.pipeline():
+        driver.execute(WAIT_SHORTLY)
         cursors = [
             driver.execute(statement, (rows_json(rows),))
             for statement, rows in ((MOVE_STREAMS, going), (BEGIN_STREAMS, beginning))
