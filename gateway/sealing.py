@@ -39,10 +39,18 @@ def signing_key(engine: Engine, settings: Settings) -> SigningKey:
 def notary_over(engine: Engine, settings: Settings) -> Notary:
     """Signs for the log, and publishes beside the database what it signed.
 
-    Raises KeyRefused also where another key has signed for this log before: whoever verifies it trusts one key.
+    Raises KeyRefused also where another key has signed for this log before: whoever verifies it trusts one key. And where
+    the key was made for another log: whoever may rename a log in the database would have the key sign for two histories.
     """
     key = signing_key(engine, settings)
-    signed = LogReader(engine).checkpoint()
+    reader = LogReader(engine)
+    origin = reader.state().origin
+    if key.name != origin:
+        raise KeyRefused(
+            f"the key in {settings.ledger_key_file} signs for the log {key.name}, and this is {origin}: if that is meant, "
+            "name another file in COMMITGATE_LEDGER_KEY, where a key of its own is made"
+        )
+    signed = reader.checkpoint()
     if signed is not None:
         try:
             key.verifier().open(signed.note)

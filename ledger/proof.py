@@ -48,6 +48,8 @@ def check_proof(document: Mapping[str, object], key: VerifierKey) -> Checkpoint:
     if not isinstance(envelope, str) or not isinstance(note, str):
         raise ProofRefused("the proof has no envelope or no checkpoint")
     signed = Checkpoint.parse(key.open(note))
+    if signed.origin != key.name:
+        raise ProofRefused(f"the checkpoint is one of {signed.origin}, the key of {key.name}")
     leaf = leaf_hash(envelope.encode("utf-8", "surrogatepass"))
     if document.get("size") != signed.size or document.get("leaf_hash") != leaf.hex():
         raise ProofRefused("size or leaf hash are not those of the checkpoint and the envelope")

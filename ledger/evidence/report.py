@@ -34,7 +34,7 @@ class Wrong(StrEnum):
     CHECKPOINT = "checkpoint_malformed"
     """A signed note is no checkpoint."""
     ORIGIN = "origin_wrong"
-    """A checkpoint was signed for another log than the header's."""
+    """A checkpoint was signed for another log than the one that the key is named after."""
     MISPLACED = "checkpoint_misplaced"
     """A checkpoint does not cover exactly the events before it."""
     MISSING = "checkpoint_missing"

@@ -221,9 +221,11 @@ class Verification:
         return checkpoint
 
     def check_origin(self, checkpoint: Checkpoint, what: str) -> None:
-        """The checkpoint was made for the log of the header."""
-        if self._end.origin not in ("", checkpoint.origin):
-            raise self._unproved(Wrong.ORIGIN, f"{what} is one of {checkpoint.origin}")
+        """The checkpoint was made for the log that the key is named after (C2SP tlog-checkpoint)."""
+        if checkpoint.origin != self._key.name:
+            raise self._unproved(
+                Wrong.ORIGIN, f"{what} is one of {checkpoint.origin}, the key of {self._key.name}"
+            )
 
     def check_place(self, checkpoint: Checkpoint) -> None:
         """The checkpoint covers exactly the events before it, and none before it did."""
