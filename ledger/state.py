@@ -163,4 +163,5 @@ class StreamState:
             at,
             MappingProxyType({**self.branches, branch.name: branch}),
             self.intents,
+            self.redacted,
         )

@@ -507,7 +507,7 @@ def test_projections_are_not_asked(ledger, tenant, reconcile, planter):
     turn = LiveTurn(ledger, tenant)
     turn.say(spell("create", name="a"))
     turn.finish()
-    for table_name in ("streams", "branches", "intents"):
+    for table_name in ("streams", "intents"):
         planter.forget(table_name, name_of(turn))
     assert kinds(reconcile()[0]) == [K.LOST_EFFECT]
 
