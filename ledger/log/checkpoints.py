@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine
 from sqlalchemy.dialects.postgresql import insert
 
-from ledger.errors import EvidenceRefused, LogForked
+from ledger.errors import EvidenceRefused, KeyRefused, LogForked, NoteRefused
 from ledger.evidence.checkpoint import Checkpoint
 from ledger.evidence.note import SigningKey
 from ledger.evidence.tiles import root
@@ -47,8 +47,9 @@ class Notary:
     def publish(self) -> StoredCheckpoint:
         """Sign for what is sealed now, unless that is signed for already; make sure that it is published.
 
-        Raises LogForked where the log contradicts an earlier checkpoint, LedgerUnavailable, OSError where the file
-        cannot be written (the checkpoint is stored then, and published next time).
+        Raises LogForked where the log contradicts an earlier checkpoint, KeyRefused where the stored one is not signed with
+        this key, LedgerUnavailable, OSError where the file cannot be written (the checkpoint is stored then, and published
+        next time).
         """
         with transaction(self._engine) as connection:
             state = log_state(connection)
@@ -56,6 +57,7 @@ class Notary:
             file = self._file_of(state)
             self._hold_against(connection, state, newest, file)
             signed = newest if newest and newest.size == state.size else self._sign(connection, state)
+            self._check_ours(signed)
         if file is not None:
             last = file.last()
             if last is None or last.size < signed.size:
@@ -71,6 +73,15 @@ class Notary:
         if stored is None or stored.size < state.size:
             raise LogForked(state.origin, state.size, "the database")
         return stored
+
+    def _check_ours(self, signed: StoredCheckpoint) -> None:
+        """What is published outside is signed by this key: anybody who may write checkpoints could have put it there."""
+        try:
+            self._key.verifier().open(signed.note)
+        except NoteRefused as error:
+            raise KeyRefused(
+                f"the stored checkpoint of {signed.size} events is not signed with it: {error}"
+            ) from error
 
     def _file_of(self, state: LogState) -> CheckpointFile | None:
         if self._file is None and self._folder is not None:

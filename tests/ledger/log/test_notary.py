@@ -10,6 +10,7 @@ from sqlalchemy import Engine, text
 
 from ledger.errors import KeyRefused, LogForked
 from ledger.evidence.checkpoint import Checkpoint
+from ledger.evidence.note import SigningKey
 from ledger.evidence.tree import verify_consistency
 from ledger.log.checkpoints import Notary
 from ledger.log.entries import StoredCheckpoint
@@ -110,6 +111,22 @@ def test_a_log_that_was_taken_back_is_not_signed(
     with pytest.raises(LogForked, match="size 5 in the published file"):
         Notary(engine, load_or_make_key(tmp_path / "ledger.key", "else"), tmp_path / "checkpoints").publish()
     assert published(tmp_path) == [5]
+
+
+def test_a_checkpoint_that_somebody_else_stored_is_not_published(
+    notary: Notary, engine: Engine, tmp_path: Path
+) -> None:
+    """It stood in the file for ever, and whoever verified against what was kept took the log for a wrong one."""
+    grow(engine, 1, 5)
+    stranger = SigningKey.generate(LogReader(engine).state().origin)
+    forged = Notary(engine, stranger, None).publish()
+    with pytest.raises(KeyRefused, match="5 events is not signed"):
+        notary.publish()
+    assert not (tmp_path / "checkpoints").exists()
+    grow(engine, 6, 7)
+    assert notary.publish().size == 7
+    assert published(tmp_path) == [7]
+    assert forged.size == 5
 
 
 def test_a_torn_line_of_the_file_stays_alone(tmp_path: Path, engine: Engine) -> None:
