@@ -42,7 +42,7 @@ def redact(
 
     The stream must be finished and the call over. Needs the redactor's login (COMMITGATE_REDACTION_DATABASE_URL) beside
     that of the services. What was broken off is finished when it is asked for again. Copies outside of the tables keep the
-    text: backups, write-ahead logs and dead rows until VACUUM, earlier exports, the tools' own logs.
+    text: backups, write-ahead logs and dead rows and statistics until VACUUM ANALYZE, earlier exports, the tools' own logs.
     """
     if pending:
         _pending(commit_key, yes, format_)

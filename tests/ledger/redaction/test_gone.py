@@ -7,6 +7,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 
+import psycopg
 import pytest
 
 from effects.intent import IntentState
@@ -29,6 +30,7 @@ from ledger.timeline import timeline
 from tests.gateway.turn.desk import spell
 from tests.ledger.liveturn import find_blocks
 from tests.ledger.redaction.secret import MARKER, TOKEN_ID, SecretTurn, hits, recorded, redacted, secret_turn
+from tests.postgres import libpq
 
 KILLED_BETWEEN = """
 import os, signal, sys
@@ -61,6 +63,28 @@ class TestTheText:
         assert before["ledger.events"] == 8, "three drafts, a ruling, two held, a release, an answer"
         redacted(turn, redactor)
         assert hits(module_database.admin_url, turn.tenant) == {}
+
+    def test_it_is_gone_from_the_statistics_of_the_planner_once_they_are_made_anew(
+        self, turn, redactor, module_database
+    ):
+        """VACUUM alone leaves samples of columns there, for everybody who may read the tables."""
+        tables = ("ledger.events", "ledger.intents", "ledger.batches")
+        sampled = "select concat(most_common_vals::text, histogram_bounds::text) from pg_stats where schemaname = 'ledger'"
+
+        def samples(connection):
+            return [told for (told,) in connection.execute(sampled) if MARKER in told]
+
+        with psycopg.connect(libpq(module_database.admin_url), autocommit=True) as admin:
+            for table in tables:
+                admin.execute(f"analyze {table}")
+            assert samples(admin), "the control"
+            redacted(turn, redactor)
+            for table in tables:
+                admin.execute(f"vacuum {table}")
+            assert samples(admin), "what VACUUM does not do"
+            for table in tables:
+                admin.execute(f"vacuum analyze {table}")
+            assert samples(admin) == []
 
     def test_ids_of_its_tokens_are_gone_and_those_of_others_stay(self, turn, redactor):
         meant = redacted(turn, redactor)
