@@ -5,6 +5,7 @@ from sqlalchemy import Connection, select
 
 from ledger.draft import Record
 from ledger.group.copying import copy_rows
+from ledger.group.row import await_row
 from ledger.group.statements import COPY_EVENTS
 from ledger.schema import events, of_stream
 from ledger.session import driver_connection
@@ -15,7 +16,7 @@ def was_written(connection: Connection, stream: StreamName, record: Record) -> b
     """Whether ``record`` is committed; asked after the connection was lost at its COMMIT.
 
     Its transaction may still be running. Writing the same row again waits for that to end, and is rolled
-    back; so a False means never.
+    back; so a False means never. A True means durable, as an answer to COMMIT does.
     """
     while True:
         query = select(events.c.salt, events.c.payload_digest).where(
@@ -23,6 +24,7 @@ def was_written(connection: Connection, stream: StreamName, record: Record) -> b
         )
         row = connection.execute(query).one_or_none()
         if row is not None:
+            _make_durable(connection, stream)
             return bytes(row.payload_digest) == record.digest
         try:
             with driver_connection(connection).cursor() as cursor, cursor.copy(COPY_EVENTS) as copy:
@@ -32,3 +34,13 @@ def was_written(connection: Connection, stream: StreamName, record: Record) -> b
         else:
             connection.rollback()
             return False
+
+
+def _make_durable(connection: Connection, stream: StreamName) -> None:
+    """Return when everything that can be read is as durable as a COMMIT makes it.
+
+    A backend that is ended while it waits for a standby leaves its rows to be read on the primary alone. Standbys get the
+    log in its order, so a later COMMIT waits for those rows, too; it has to have written something.
+    """
+    await_row(connection, stream)
+    connection.commit()

@@ -7,6 +7,6 @@ from ledger.sharding import StreamName
 
 
 def await_row(connection: Connection, stream: StreamName) -> None:
-    """Return when nobody holds the row of ``stream``, or there is none; ``connection`` commits each statement."""
+    """Return when nobody else holds the row of ``stream``, or there is none; held until the transaction ends."""
     query = select(streams.c.seq).where(of_stream(streams, stream))
     connection.execute(query.with_for_update(key_share=True))
