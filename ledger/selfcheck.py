@@ -1,7 +1,7 @@
 """Checking the database itself: its events against its tree, its tree and what was signed against one another.
 
 What is checked is what an export would hold, by the verifier of exports; then what an export does not have: events that
-are sealed and not signed for yet, and the upper tiles.
+are sealed and not signed for yet, the upper tiles, and that whatever is not sealed yet will be.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from json import loads
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from ledger.errors import EvidenceRefused
 from ledger.evidence.blanks import spelled_stream
@@ -20,6 +20,7 @@ from ledger.evidence.tiles import HEIGHT, WIDTH, TileReader, width
 from ledger.evidence.tree import EMPTY_ROOT, HASH_BYTES, leaf_hash, perfect_root
 from ledger.evidence.verify import verify
 from ledger.exporting import PAGE, export
+from ledger.log.due import find_unmarked
 from ledger.log.entries import Entry, StoredCheckpoint
 from ledger.log.reader import LogReader
 from ledger.log.store import tile_reader
@@ -57,7 +58,7 @@ def check_database(
     fault = report.fault or _check_tail(reader, until.size, size)
     if fault is None:
         with single(engine) as connection:
-            fault = _check_tiles(tile_reader(connection), size)
+            fault = _check_tiles(tile_reader(connection), size) or _check_marks(connection, size)
     return SelfCheck(report, size if fault is None else report.events, fault)
 
 
@@ -103,6 +104,17 @@ def _wrong(entry: Entry) -> Wrong | None:
         if digest != loads(envelope)["payload_digest"]:
             return Wrong.PAYLOAD_DIGEST
     return None
+
+
+def _check_marks(connection: Connection, size: int) -> Fault | None:
+    """Whatever is committed and not sealed is marked, so that sealing finds it."""
+    stream = find_unmarked(connection)
+    if stream is None:
+        return None
+    message = (
+        f"stream {stream.commit_key}: no round would ever seal its last events; `ledger rebuild` mends it"
+    )
+    return Fault(Wrong.UNMARKED, size, size, 0, message)
 
 
 def _check_tiles(read: TileReader, size: int) -> Fault | None:

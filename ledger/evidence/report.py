@@ -47,6 +47,8 @@ class Wrong(StrEnum):
     """A checkpoint kept outside cannot be read, is not signed by the key, names another log, or goes back in size."""
     KEPT_ROOT = "kept_root_wrong"
     """A checkpoint kept outside was signed for another history."""
+    UNMARKED = "never_sealed"
+    """In the database: committed events have no place in the log, and nothing says that they wait for one."""
     KEPT_BEYOND = "kept_beyond_end"
     """A checkpoint kept outside covers events that the file does not have."""
 

@@ -50,6 +50,17 @@ where c.before < %(events)s
 order by c.shard, c.tenant, c.commit_key
 """
 
+_UNMARKED = """
+select s.shard, s.tenant, s.commit_key from ledger.streams s
+left join lateral (
+    select p.last_seq from ledger.seals p
+    where p.shard = s.shard and p.tenant = s.tenant and p.commit_key = s.commit_key
+    order by p.first_seq desc limit 1
+) sealed on true
+where s.shard between 0 and 255 and not s.unsealed and s.seq > coalesce(sealed.last_seq, 0)
+order by s.shard, s.tenant, s.commit_key limit 1
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -102,3 +113,12 @@ def find_due(connection: Connection, *, after: StreamName, max_streams: int, max
     # A run that was cut goes on in the next round that comes around, so that one stream cannot keep others waiting.
     reached = stream if full or cut else BEGINNING
     return Due(tuple(runs), tuple(idle), tuple(broken), reached, now)
+
+
+def find_unmarked(connection: Connection) -> StreamName | None:
+    """A stream that reaches beyond what is sealed of it and is not marked, so that no round looks at it; None: there is none.
+
+    Whoever writes events sets the mark with them, so somebody took it off; ``ledger rebuild`` sets it again.
+    """
+    row = driver(connection).execute(_UNMARKED, prepare=False).fetchone()
+    return None if row is None else StreamName(*row)

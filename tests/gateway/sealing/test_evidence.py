@@ -208,6 +208,27 @@ def test_what_is_sealed_and_not_signed_yet_is_checked_too(
     )
 
 
+def test_events_that_were_hidden_from_sealing_are_found(
+    written: int, command: Command, database: TestDatabase
+) -> None:
+    """A service may write the mark of a stream: without it no round, no metric and no verification saw the events."""
+    command("ledger", "checkpoint", "--sign")
+    with story(database) as told:
+        told.write("later", "more")
+        told.write("waits", "more")
+        assert command("ledger", "verify").code == 0, "what waits to be sealed is not wrong"
+        with told.engine.begin() as connection:
+            hide = "update ledger.streams set unsealed = false where commit_key = 'later'"
+            connection.exec_driver_sql(hide)
+        assert Sealer(told.engine, lease_seconds=0).round().events == 2
+        ended = command("ledger", "verify")
+        assert ended.code == 3
+        assert ended.told["fault"]["code"] == "never_sealed"
+        assert command("ledger", "rebuild").code == 0
+        assert Sealer(told.engine, lease_seconds=0).round().events == 2
+    assert command("ledger", "verify").code == 0
+
+
 def test_bad_usage(command: Command, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("no export")
