@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
+from psycopg.errors import Diagnostic
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
@@ -129,6 +130,13 @@ class GroupTransaction:
 
     def _commit(self, connection: Connection, drafts: Sequence[Draft]) -> None:
         driver = driver_connection(connection)
+        severities: list[str | None] = []
+
+        def noticed(notice: Diagnostic) -> None:
+            # What it says can be read here and no more afterwards.
+            severities.append(notice.severity_nonlocalized)
+
+        driver.add_notice_handler(noticed)
         try:
             connection.commit()
         except DBAPIError as error:
@@ -136,9 +144,14 @@ class GroupTransaction:
                 raise
             if not self._settle(drafts, error):
                 raise Conflict("the connection was lost at COMMIT, and nothing was written") from error
+        finally:
+            driver.remove_notice_handler(noticed)
+        if "WARNING" in severities:
+            # Somebody called off its waiting for a standby: it is committed here, and perhaps nowhere else.
+            self._settle(drafts, None)
 
-    def _settle(self, drafts: Sequence[Draft], cause: DBAPIError) -> bool:
-        """Whether a COMMIT whose answer was lost took place: one row tells for all of its transaction."""
+    def _settle(self, drafts: Sequence[Draft], cause: DBAPIError | None) -> bool:
+        """Whether a COMMIT whose answer was lost took place, durably: one row tells for all of its transaction."""
         told = next((draft for draft in drafts if draft.records), None)
         if told is None:
             raise OutcomeUnknown(
