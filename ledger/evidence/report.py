@@ -74,7 +74,8 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What an export is worth. ``ok``: every event in it is what the log holds, and none before the end is missing.
+    """What an export is worth. ``ok``: every event in it is what the log holds, and none before the end is missing. In a
+    tenant's export a line with a hash alone may stand for one of its own events: whole streams, or their ends, can be missing.
 
     ``events``: lines of events read before the fault. ``vouched``: of these, how many a good checkpoint covers; what
     lies beyond is not proved by this file. ``redacted``: events without payload and salt, whose proof stays valid;
