@@ -90,6 +90,25 @@ class Windows:
 
         return decide
 
+    def singles(self, number: int) -> Decide:
+        """As many events as the window has tokens, each accepting one, as plain decoding writes them."""
+        tokens, _accepted = self.drafts[number % PREPARED]
+
+        def decide(state: StreamState) -> Change:
+            branch = state.branches["main"]
+            events = tuple(
+                NewEvent(
+                    EventType.TOKENS_ACCEPTED,
+                    {"round": branch.round, "tokens": [token]},
+                    "main",
+                    head_after=branch.head + place,
+                )
+                for place, token in enumerate(tokens, 1)
+            )
+            return Change(events)
+
+        return decide
+
     def _replay(self, number: int, state: StreamState) -> tuple[BatchReplay, ...]:
         return (
             BatchReplay(

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from queue import SimpleQueue
 
 from bench.ingest.load import WINDOWS_A_STREAM, Decide, Windows, ending, opening
+from gateway.collecting import collect_seldom
 from ledger.append import Ledger
 from ledger.change import Appended
 from ledger.connect import connect
@@ -33,6 +34,7 @@ class Job:
     with_replays: bool
     seals: bool
     places: int
+    single_tokens: bool = False
 
 
 @dataclass(slots=True)
@@ -51,6 +53,7 @@ class Told:
 def produce(job: Job, ready: Callable[[], object]) -> Told:
     """Run ``job``; ``ready`` is called before the first window and returns when all may begin."""
     sys.setswitchinterval(SWITCH_INTERVAL)
+    collect_seldom()
     engine = connect(job.url, application_name="bench")
     ledger = Ledger(engine, clock=lambda: datetime.now(UTC), cached_streams=8192, places=job.places)
     told = Told()
@@ -112,7 +115,7 @@ class _Run:
 
     def _note(self, appended: Appended, latency: float) -> None:
         self._told.events += len(appended.events)
-        if len(appended.events) == 2:
+        if len(appended.events) > 1:
             self._told.windows += 1
             self._told.latencies.append(latency)
 
@@ -132,7 +135,8 @@ class _Run:
         if step == 0:
             return opening()
         if step <= length:
-            return self._windows.window(step + stream)
+            number = step + stream
+            return self._windows.singles(number) if self._job.single_tokens else self._windows.window(number)
         self._steps[stream] = 0
         self._messages[stream] += 1
         return ending()

@@ -9,6 +9,7 @@ import typer
 import uvicorn
 
 from gateway.cli.output import say, write_line
+from gateway.collecting import collect_seldom
 from gateway.database import database
 from gateway.errors import Forbidden, Unavailable
 from gateway.http.app import create_app
@@ -40,6 +41,7 @@ def serve(
         raise Forbidden(f"without keys the gateway runs open and listens on loopback only, not on {host}")
     settings = Settings()
     configure_logs()
+    collect_seldom()
     needs = (Duty.WRITER, *([Duty.DISPATCHER] if dispatch else []), _of_the_log(settings))
     with database(settings, "commitgate-gateway", needs) as engine:
         running = dispatcher_over(engine, settings) if dispatch else None
@@ -75,6 +77,7 @@ def worker() -> None:
     """Run a dispatcher alone; run as many as you like."""
     settings = Settings()
     configure_logs()
+    collect_seldom()
     needs = (Duty.DISPATCHER, *([Duty.SEALER] if settings.seal else []))
     with database(settings, "commitgate-worker", needs) as engine:
         running = dispatcher_over(engine, settings)
