@@ -72,7 +72,7 @@ seals = Table(
     PrimaryKeyConstraint("shard", "tenant", "commit_key", "first_seq", name="seals_pkey"),
     CheckConstraint("first_seq > 0 and last_seq >= first_seq", name="seals_run_forwards"),
     CheckConstraint("first_index >= 0", name="seals_index_counts"),
-    Index("seals_in_log_order", "first_index"),
+    Index("seals_in_log_order", "first_index", unique=True),
     comment="Places in the log: one row for each run of events of one stream that were sealed together.",
 )
 

@@ -119,7 +119,7 @@ def _create_seals() -> None:
         schema="ledger",
         comment="Places in the log: one row for each run of events of one stream that were sealed together.",
     )
-    op.create_index("seals_in_log_order", "seals", ["first_index"], unique=False, schema="ledger")
+    op.create_index("seals_in_log_order", "seals", ["first_index"], unique=True, schema="ledger")
 
 
 def _create_tiles() -> None:

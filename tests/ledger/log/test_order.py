@@ -1,6 +1,8 @@
 """Nothing is skipped, whoever holds what open: sealing goes by what is committed, and by nothing else."""
 
+import pytest
 from sqlalchemy import Engine, text
+from sqlalchemy.exc import IntegrityError
 
 from ledger.log.reader import LogReader
 from ledger.log.sealer import Sealer
@@ -210,3 +212,17 @@ def test_what_waits_is_known_also_where_nobody_seals(engine: Engine, reader: Log
     assert pending.oldest == minute_ago[0]
     sealed = Sealer(engine).round()
     assert not sealed.leading
+
+
+def test_no_index_is_given_to_two_events(engine: Engine) -> None:
+    """Not even by a faulty sealer: the database refuses the second."""
+    with raw(engine) as writer:
+        plant(writer, "one", 1, 2)
+        writer.commit()
+    Sealer(engine).round()
+    twice = """
+        insert into ledger.seals (shard, tenant, commit_key, first_seq, last_seq, first_index)
+        select shard, tenant, 'other', 1, 1, first_index from ledger.seals limit 1
+    """
+    with pytest.raises(IntegrityError, match="seals_in_log_order"), engine.begin() as connection:
+        connection.execute(text(twice))
