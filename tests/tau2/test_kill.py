@@ -1,4 +1,4 @@
-"""kill -9 of gateway and dispatchers during the replay: no WRITE twice, none lost silently (issue 2, "shown", 3)."""
+"""kill -9 of gateway and dispatchers during the replay: no WRITE twice, none lost silently."""
 
 import asyncio
 import time

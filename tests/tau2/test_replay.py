@@ -1,4 +1,4 @@
-"""Every task of tau2-retail through the real gateway, over HTTP, with drafts that are wrong (issue 2, "shown", 2)."""
+"""Every task of tau2-retail through the real gateway, over HTTP, with drafts that are wrong."""
 
 import asyncio
 import os
