@@ -1,6 +1,7 @@
 """The report of one run: circumstances, figures, and how many were missed."""
 
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from bench.ingest import verifying
@@ -26,6 +27,9 @@ def measured(
 ) -> dict[str, Any]:
     """Run the arms, then export what was written and verify it offline."""
     about = circumstances()
+    if with_peer and find_spec("eventsourcing") is None:
+        say("eventsourcing is not installed (pip install 'commitgate[bench]'): measured without the peer")
+        with_peer = False
     result = run(server, arms, seconds=seconds, repetitions=repetitions, with_peer=with_peer, say=say)
     say("sealing, exporting and verifying what was written")
     rows = [*figures(result), *verifying.figures(server)]
