@@ -11,6 +11,7 @@ from bench.ingest.producer import Job, produce
 from bench.machine import circumstances
 from bench.server import BenchServer, libpq
 
+EVENTS_AN_APPEND = 100
 FLAT = 1.5
 """The last quarter may cost this many times the first; the machine alone moves figures that much."""
 
@@ -25,7 +26,19 @@ def measured(
     piece = 0
     begin = time.monotonic()
     while held < events:
-        job = Job(server.service_url, "growth", 64, 8, piece_seconds, 0.5, piece, False, True, 2)
+        job = Job(
+            url=server.service_url,
+            tenant="growth",
+            streams=64,
+            window=EVENTS_AN_APPEND,
+            seconds=piece_seconds,
+            warm_up=0.5,
+            seed=piece,
+            with_replays=False,
+            seals=True,
+            places=2,
+            single_tokens=True,
+        )
         told = produce(job, lambda: None)
         held = _held(server)
         points.append((held, round(told.seconds / told.events * 1e6, 2)))
