@@ -8,8 +8,8 @@ _NEW_OBJECTS = 50_000
 def collect_seldom() -> None:
     """Look for cycles less often, and never again among what start-up left.
 
-    States of streams are many small values that hold no cycles and live long; by default a third of the time of a busy gateway
-    goes into looking through them again and again (``bench/README.md``).
+    States of streams are many small values that hold no cycles and live long, and by default the collector looks through
+    them again and again.
     """
     gc.collect()
     gc.freeze()

@@ -31,15 +31,13 @@ from ledger.group.statements import (
     WAIT_SHORTLY,
     rows_json,
 )
+from ledger.group.writer import Verdict
 from ledger.server import server_of
 from ledger.session import driver_connection, transaction
 from ledger.sharding import StreamName
 
 LOOK_UPS = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Pauses in seconds before each try to find out what became of a COMMIT."""
-
-Verdict = BaseException | None
-"""What became of one draft: None when it is durable."""
 
 
 class _Fault(Exception):
@@ -117,10 +115,12 @@ class GroupTransaction:
         if text := copy_text(chosen):
             with driver.cursor() as cursor, cursor.copy(COPY_EVENTS) as copy:
                 copy.write(text)
-        with driver.pipeline():
-            _put(driver, PUT_INTENTS, [(d.stream, d.rows.intents) for d in chosen])
-            if self._notify and any(_releases(d) for d in chosen):
-                driver.execute(ANNOUNCE)
+        # Most windows move no intent, and an empty pipeline would cost them a round trip.
+        if rows := [{**row, **d.stream.columns()} for d in chosen for row in d.rows.intents]:
+            with driver.pipeline():
+                driver.execute(PUT_INTENTS, (rows_json(rows),))
+                if self._notify and any(_releases(d) for d in chosen):
+                    driver.execute(ANNOUNCE)
         for place in writing:
             draft = drafts[place]
             for row in draft.side:
@@ -217,16 +217,6 @@ def _keep_batches(driver: "psycopg.Connection[Any]", drafts: Sequence[Draft], wr
         del kept[name]
     for place, _row in kept.values():
         raise _Fault(place, BatchIdTaken("a batch of this name is recorded already"))
-
-
-def _put(
-    driver: "psycopg.Connection[Any]",
-    statement: str,
-    changed: Sequence[tuple[StreamName, Sequence[dict[str, object]]]],
-) -> None:
-    rows = [{**row, **stream.columns()} for stream, found in changed for row in found]
-    if rows:
-        driver.execute(statement, (rows_json(rows),))
 
 
 def _releases(draft: Draft) -> bool:

@@ -1,6 +1,9 @@
 """The bench measures what it says: real streams, the very rows that they wrote, and its own export."""
 
+import gc
 import json
+import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -16,6 +19,16 @@ from ledger.payload import fresh_salt
 from ledger.sharding import StreamName
 from tests.ledger.story import drafted
 from tests.postgres import TestDatabase
+
+
+@pytest.fixture(autouse=True)
+def process_as_it_was() -> Iterator[None]:
+    """A producer tunes its process; the tests that come after run in this one."""
+    interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
+    yield
+    sys.setswitchinterval(interval)
+    gc.unfreeze()
+    gc.set_threshold(*thresholds)
 
 
 def job(database: TestDatabase, **changed: object) -> Job:

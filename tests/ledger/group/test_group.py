@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from threading import Barrier, Event
+from threading import Event
 from types import SimpleNamespace
 
 import psycopg
@@ -13,7 +13,7 @@ from ledger.errors import BatchIdTaken, LedgerUnavailable, LicenceRefused, Outco
 from ledger.group.transaction import GroupTransaction
 from ledger.group.writer import GroupWriter
 from tests import plain
-from tests.ledger.group.gathering import Gathered, until, watch
+from tests.ledger.group.gathering import Gathered, queued, until, watch
 from tests.ledger.story import (
     INTENT,
     accepted,
@@ -62,20 +62,20 @@ def test_a_lone_append_waits_for_nobody(ledger, tenant, watched):
     assert watched.groups == [[key] for key in KEYS[:3]]
 
 
-def test_two_appends_of_one_stream_never_share_a_group(engine, tenant):
-    """They could not both stand on the same state; the second decides again behind the first."""
-    ledger = Ledger(engine, clock=lambda: datetime.now(UTC))
-    watched = watch(ledger)
+def test_two_appends_of_one_stream_never_share_a_group(ledger, tenant, watched, gathered):
+    """They could not both stand on the same state; the others decide again behind the first."""
     ledger.append(tenant, "same", these(opened()))
-    with ThreadPoolExecutor(16) as pool:
-        barrier = Barrier(16)
-
-        def at_once(_number):
-            barrier.wait(30)
-            return ledger.append(tenant, "same", one_more).state.branches["main"].head
-
-        heads = sorted(pool.map(at_once, range(16)))
-    assert heads == list(range(1, 17))
+    watched.gate.clear()
+    before = len(watched.groups)
+    holding = gathered.pool.submit(ledger.append, tenant, "other", these(opened()))
+    until(lambda: len(watched.groups) == before + 1)
+    # Turns of threads are waited for shortly, so all three wait in the queue before long.
+    futures = [gathered.pool.submit(ledger.append, tenant, "same", one_more) for _ in range(3)]
+    until(lambda: queued(ledger) == 3)
+    watched.gate.set()
+    holding.result(30)
+    heads = sorted(future.result(30).state.branches["main"].head for future in futures)
+    assert heads == [1, 2, 3]
     assert all(len(group) == len(set(group)) for group in watched.groups)
 
 

@@ -119,8 +119,11 @@ def test_a_tile_may_grow(engine: Engine, owner: Engine) -> None:
         plant(writer, "one", 1, 3)
         writer.commit()
     Sealer(engine).round()
+    read = text("select octet_length(hashes) from ledger.tiles")
     with owner.begin() as connection:
+        before = connection.execute(read).scalar_one()
         connection.execute(text(f"update ledger.tiles set hashes = {GROWN}"))
+        assert connection.execute(read).scalar_one() > before
 
 
 def test_a_tile_is_whole_hashes(owner: Engine) -> None:
