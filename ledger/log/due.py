@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from ledger.evidence.tree import HASH_BYTES
-from ledger.log.places import driver
+from ledger.session import driver_connection
 from ledger.sharding import StreamName
 
 BEGINNING = StreamName(-1, "", "")
@@ -96,7 +96,7 @@ def find_due(connection: Connection, *, after: StreamName, max_streams: int, max
     """Look at up to ``max_streams`` marked streams behind ``after``; find up to ``max_events`` that wait."""
     values = {**after.columns(), "streams": max_streams, "events": max_events}
     # Planned anew each time: a plan from when the tables were empty would read them whole.
-    rows = driver(connection).execute(_DUE, values, prepare=False, binary=True).fetchall()
+    rows = driver_connection(connection).execute(_DUE, values, prepare=False, binary=True).fetchall()
     runs, idle, broken = [], [], []
     taken, cut, stream, now = 0, False, BEGINNING, None
     for shard, tenant, commit_key, sealed, seq, last_seq, hashes, oldest, now in rows:  # noqa: B007
@@ -120,5 +120,5 @@ def find_unmarked(connection: Connection) -> StreamName | None:
 
     Whoever writes events sets the mark with them, so somebody took it off; ``ledger rebuild`` sets it again.
     """
-    row = driver(connection).execute(_UNMARKED, prepare=False).fetchone()
+    row = driver_connection(connection).execute(_UNMARKED, prepare=False).fetchone()
     return None if row is None else StreamName(*row)

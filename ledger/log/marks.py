@@ -9,7 +9,9 @@ from collections.abc import Sequence
 
 from sqlalchemy import Engine
 
-from ledger.log.places import RowHeld, driver, transaction
+from ledger.faults import RowHeld
+from ledger.log.places import transaction
+from ledger.session import driver_connection
 from ledger.sharding import StreamName
 
 Idle = tuple[StreamName, int]
@@ -38,7 +40,7 @@ def unmark(engine: Engine, idle: Sequence[Idle]) -> list[StreamName]:
         return []
     try:
         with transaction(engine) as connection:
-            driver(connection).execute(_UNMARK, _columns(idle), prepare=False)
+            driver_connection(connection).execute(_UNMARK, _columns(idle), prepare=False)
     except RowHeld:
         if len(idle) == 1:
             return [idle[0][0]]

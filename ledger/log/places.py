@@ -3,24 +3,16 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
 
 from psycopg import Error
 from psycopg.errors import LockNotAvailable
 from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import DBAPIError
 
-from ledger.faults import unavailable
+from ledger.faults import RowHeld, unavailable
 from ledger.log.schema import log
 
-if TYPE_CHECKING:
-    import psycopg
-
 ORIGIN = "commitgate"
-
-
-class RowHeld(Exception):
-    """Somebody else holds a row that was asked for without waiting; nothing was done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +41,9 @@ def transaction(engine: Engine) -> Iterator[Connection]:
         with engine.begin() as connection:
             yield connection
     except LockNotAvailable as error:
-        raise RowHeld from error
+        raise RowHeld(str(error)) from error
     except (DBAPIError, Error) as error:
         found = unavailable(error)
         if found is error:
             raise
         raise found from error
-
-
-def driver(connection: Connection) -> "psycopg.Connection[tuple[Any, ...]]":
-    """Psycopg's own connection under ``connection``."""
-    return cast("psycopg.Connection[tuple[Any, ...]]", connection.connection.driver_connection)

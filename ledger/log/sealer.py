@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Engine
 
 from ledger.evidence.tiles import grown
+from ledger.faults import RowHeld
 from ledger.log.due import BEGINNING, Due, Run, find_due
 from ledger.log.marks import Idle, unmark
-from ledger.log.places import RowHeld, driver, transaction
+from ledger.log.places import transaction
 from ledger.log.store import Edge, moved_edge, read_edge, write_tiles
 from ledger.server import server_of
+from ledger.session import driver_connection
 from ledger.sharding import StreamName
 
 LEASE_SECONDS = 1.0
@@ -121,7 +123,7 @@ class Sealer:
 
     def _take(self, connection: Connection) -> int | None:
         """Lock the log's row; its size, or None where another sealer holds the lease."""
-        row = driver(connection).execute(_TAKE, {"sealer": self.name}, prepare=False).fetchone()
+        row = driver_connection(connection).execute(_TAKE, {"sealer": self.name}, prepare=False).fetchone()
         return None if row is None else int(row[0])
 
     def _find(self, connection: Connection) -> Due:
@@ -136,7 +138,7 @@ class Sealer:
         write_tiles(connection, tiles)
         _write_seals(connection, size, runs)
         values = {"size": size + sum(map(len, runs)), "sealer": self.name, "lease": self._lease_seconds}
-        driver(connection).execute(_GROW, values, prepare=False)
+        driver_connection(connection).execute(_GROW, values, prepare=False)
         return moved_edge(edge, tiles)
 
     def _unmark(self, idle: tuple[Idle, ...]) -> int:
@@ -161,7 +163,7 @@ def _write_seals(connection: Connection, size: int, runs: list[Run]) -> None:
         [run.last_seq for run in runs],
         first_indexes,
     )
-    driver(connection).execute(_SEAL, columns, prepare=False)
+    driver_connection(connection).execute(_SEAL, columns, prepare=False)
 
 
 def _age(due: Due) -> float:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 from sqlalchemy import Connection, select, tuple_
 
 from ledger.evidence.tiles import HEIGHT, TILE_BYTES, WIDTH, Tile
-from ledger.log.places import driver
 from ledger.log.schema import tiles
+from ledger.session import driver_connection
 
 Edge = Mapping[tuple[int, int], bytes]
 """The last tile of each level where it is not full, by (level, tile): all that is needed to append."""
@@ -52,4 +52,4 @@ def moved_edge(edge: Edge, grown: Iterable[Tile]) -> Edge:
 def write_tiles(connection: Connection, grown: list[Tile]) -> None:
     """Write tiles that are new or have grown, in the transaction of ``connection``."""
     columns = ([tile.level for tile in grown], [tile.tile for tile in grown], [tile.hashes for tile in grown])
-    driver(connection).execute(_WRITE, columns, prepare=False)
+    driver_connection(connection).execute(_WRITE, columns, prepare=False)
