@@ -155,6 +155,29 @@ def _ended(word: str) -> Teller:
     return tell
 
 
+def _awaiting(event: Event, body: Body, told: _Told) -> str:
+    return f"{told.call(event)} awaits approval: {_plain(body.get('because'))}"
+
+
+def _approved(event: Event, body: Body, told: _Told) -> str:
+    who, note = _plain(body.get("by")), body.get("note")
+    return f"{told.call(event)} approved by {who}" + ("" if note is None else f": {_quoted(note)}")
+
+
+def _denied(event: Event, body: Body, told: _Told) -> str:
+    return f"{told.call(event)} denied by {_plain(body.get('by'))}: {_quoted(body.get('reason'))}"
+
+
+def _adopted(event: Event, body: Body, told: _Told) -> str:
+    source, attempt = _plain(body.get("from")), body.get("attempt")
+    return f"{told.call(event)} adopts the answer of {source}, attempt {attempt}"
+
+
+def _probed(event: Event, body: Body, told: _Told) -> str:
+    attempt, verdict = body.get("attempt"), _plain(body.get("verdict"))
+    return f"{told.call(event)} attempt {attempt} probed: {verdict}"
+
+
 def _call_id(event: Event, body: Body, told: _Told) -> str:
     return f"{told.call(event)} is called {_quoted(body.get('call_id'))} by its provider"
 
@@ -221,6 +244,10 @@ _TELLERS: Mapping[EventType, Teller] = {
     EventType.INTENT_RELEASED: _released,
     EventType.INTENT_REFUSED: _ended("refused"),
     EventType.INTENT_VOIDED: _ended("voided"),
+    EventType.INTENT_AWAITING_APPROVAL: _awaiting,
+    EventType.INTENT_APPROVED: _approved,
+    EventType.INTENT_DENIED: _denied,
+    EventType.INTENT_ADOPTED: _adopted,
     EventType.INTENT_CALL_ID: _call_id,
     EventType.INTENT_STALE: _stale,
     EventType.INTENT_FINAL: _final,
@@ -228,6 +255,7 @@ _TELLERS: Mapping[EventType, Teller] = {
     EventType.DISPATCH_SETTLED: _outcome("settled"),
     EventType.DISPATCH_EXPIRED: _expired,
     EventType.DISPATCH_IN_DOUBT: _in_doubt,
+    EventType.DISPATCH_PROBED: _probed,
     EventType.DISPATCH_RESOLVED: _resolved,
     EventType.DISPATCH_LATE: _outcome("answered late,"),
     EventType.EFFECTS_CHANGED: _effects,
