@@ -21,7 +21,7 @@ from effects.footprint import Footprint, footprint
 from effects.policy import Policy
 from effects.rules import Verdict, rule
 from effects.strict_json import JSONValue
-from effects.tool import DEFAULT_TIMEOUT, Probe, Tool
+from effects.tool import DEFAULT_MAX_RESULT, DEFAULT_TIMEOUT, Probe, Tool
 from effects.upstream import Server, Upstream
 
 ToolName = Annotated[str, Field(pattern=r"^[^\s\x00-\x1f\x7f]{1,128}$")]
@@ -42,9 +42,11 @@ class Classification:
     footprint: Footprint
     because: str
     upstream: Upstream | None = None
+    server: Server | None = None
     timeout: float = DEFAULT_TIMEOUT
     window: float | None = None
     max_age: float | None = None
+    max_result: int = DEFAULT_MAX_RESULT
     approval: str | None = None
     probe: Probe | None = None
 
@@ -106,9 +108,11 @@ class EffectTable(BaseModel):
             footprint=footprint(ruled.effect, entry.reads, entry.writes, entry.upstream.name, arguments),
             because=_because(ruled.verdicts, readable=arguments is not None),
             upstream=entry.upstream,
+            server=None if entry.upstream.mcp is None else self.servers.get(entry.upstream.mcp),
             timeout=entry.timeout,
             window=entry.window,
             max_age=entry.max_age,
+            max_result=entry.max_result,
             approval=entry.approval,
             probe=entry.probe,
         )
@@ -119,6 +123,10 @@ class EffectTable(BaseModel):
             alias = tool.upstream.mcp
             if alias is not None and alias not in self.servers:
                 raise EffectTableRefused(f"{path}.upstream.mcp", f"servers has no {alias!r}")
+            pins = None if alias is None else self.servers[alias].pins
+            called = tool.upstream.tool or name
+            if pins is not None and called not in pins:
+                raise EffectTableRefused(f"{path}.upstream", f"servers.{alias}.pins has no {called!r}")
             if tool.probe is None:
                 continue
             probed = self.tools.get(tool.probe.tool)

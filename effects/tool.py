@@ -10,6 +10,7 @@ from pydantic import (
     PlainSerializer,
     PlainValidator,
     StrictBool,
+    StrictInt,
     model_validator,
 )
 
@@ -21,6 +22,12 @@ from effects.upstream import Upstream
 
 DEFAULT_TIMEOUT = 30.0
 """Seconds that a call may take where the table does not say (design.md, "Dispatch")."""
+
+DEFAULT_MAX_RESULT = 1 << 20
+"""Bytes of an answer that are taken where the table does not say."""
+
+LARGEST_MAX_RESULT = 16 << 20
+"""Most bytes that a table may ask for: an answer is one event of the ledger."""
 
 ALWAYS = "required"
 """``approval: required``: every call of the tool waits for a person."""
@@ -61,8 +68,8 @@ class Tool(BaseModel):
 
     ``effect``: the pinned class. ``reads``, ``writes``: key templates; None: undeclared, empty: none.
     ``timeout``, ``window`` (how long the tool recognises an idempotency key), ``max_age`` (how old an answer
-    may be): seconds. ``speculate`` None: as ``open_world`` says. ``approval``: ``required`` or the CEL
-    source of a condition.
+    may be): seconds. ``max_result``: bytes of an answer that are taken. ``speculate`` None: as ``open_world``
+    says. ``approval``: ``required`` or the CEL source of a condition.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -77,6 +84,7 @@ class Tool(BaseModel):
     timeout: Seconds = DEFAULT_TIMEOUT
     window: Seconds | None = None
     max_age: Seconds | None = None
+    max_result: StrictInt = Field(default=DEFAULT_MAX_RESULT, ge=1, le=LARGEST_MAX_RESULT)
     probe: Probe | None = None
     approval: Annotated[str, PlainValidator(_approval)] | None = None
 

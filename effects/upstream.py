@@ -1,4 +1,4 @@
-"""Where a tool is called: an HTTP URL, or an MCP server that the table names (interface.md, "Tools
+"""Where a tool is called: an HTTP URL, or a tool of an MCP server that the table names (interface.md, "Tools
 (upstreams)").
 """
 
@@ -37,19 +37,34 @@ def _checked(url: str) -> str:
 Url = Annotated[str, AfterValidator(_checked)]
 
 
+Pin = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+"""Digest of a tool's definition, as ``import-mcp`` prints it."""
+
+
 class Upstream(BaseModel):
-    """Either ``http``, the URL that takes the tool's POST, or ``mcp``, the alias of a server of the table."""
+    """Either ``http``, the URL that takes the tool's POST, or ``mcp``, the alias of a server of the table.
+
+    ``tool``: what the MCP server calls the tool, where that is not its name in the table.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     http: Url | None = None
     mcp: str | None = Field(default=None, min_length=1)
+    tool: str | None = Field(default=None, min_length=1, max_length=256)
 
     @model_validator(mode="after")
     def _one_of_two(self) -> Self:
         if (self.http is None) == (self.mcp is None):
             raise ValueError("an upstream is either {http: URL} or {mcp: SERVER}")
+        if self.tool is not None and self.mcp is None:
+            raise ValueError("tool is the name of a tool at an MCP server; this is none")
         return self
+
+    @property
+    def kind(self) -> str:
+        """What it speaks, and so which adapter sends its calls."""
+        return "http" if self.mcp is None else "mcp"
 
     @property
     def name(self) -> str:
@@ -58,12 +73,17 @@ class Upstream(BaseModel):
 
 
 class Server(BaseModel):
-    """An MCP server: the ``command`` that starts it, or the ``url`` where it listens."""
+    """An MCP server: the ``command`` that starts it, or the ``url`` where it listens.
+
+    ``pins``: digests of the definitions that the operator has seen, by the server's names of its tools. A tool that is
+    defined otherwise is not called. None: each tool is held to the first definition that a process sees of it.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     command: tuple[str, ...] | None = Field(default=None, min_length=1)
     url: Url | None = None
+    pins: dict[str, Pin] | None = None
 
     @model_validator(mode="after")
     def _one_of_two(self) -> Self:

@@ -11,6 +11,7 @@ from gateway.dispatcher.worker import Dispatcher, Hearing
 from gateway.service.tables import EffectTables
 from gateway.settings import Settings
 from gateway.upstream.http import HttpUpstream
+from gateway.upstream.routing import Routes
 from gateway.wiring import utc_now
 from ledger.append import Ledger
 from ledger.listen import Listener
@@ -21,14 +22,14 @@ WITNESS_FOLDER = "databases"
 
 
 def dispatcher_over(engine: Engine, settings: Settings) -> Dispatcher:
-    """A dispatcher over ``engine`` that sends over HTTP; not started yet."""
+    """A dispatcher over ``engine`` that sends to every kind of upstream; not started yet."""
     ledger = Ledger(engine, clock=utc_now, notify=settings.notify)
     hearing: Hearing = partial(Listener, engine) if settings.notify else nullcontext
     return Dispatcher(
         ledger,
         Work(engine),
         EffectTables(ledger, utc_now),
-        HttpUpstream(),
+        Routes({"http": HttpUpstream()}),
         DispatcherSettings(
             lease_floor=settings.lease_seconds,
             lease_margin=settings.lease_margin,

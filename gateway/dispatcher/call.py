@@ -13,6 +13,7 @@ from gateway.dispatcher.books import Sleep
 from gateway.dispatcher.claim import ClaimedCall
 from gateway.dispatcher.outcome import Outcomes
 from gateway.dispatcher.settings import DispatcherSettings
+from gateway.failpoints import FailPoint, reached
 from gateway.turn.dispatching import Outcome
 from gateway.upstream.port import Answered, MaybeSent, NotSent, Reply, Upstream
 
@@ -69,6 +70,7 @@ class Call:
         """Send and record. Answers with the reply still to come where the call is in doubt only by its timeout."""
         end = await self._send()
         if isinstance(end, Overdue):
+            reached(FailPoint.CALL_OVERDUE)
             try:
                 await self._outcomes.lose(self._lease, because=TIMEOUT)
             except BaseException:
@@ -81,9 +83,9 @@ class Call:
         elif isinstance(end, Fenced) and self._is_read:
             await self._outcomes.lose(self._lease, because=end.because)
         elif not self._maybe_sent:
-            await self._outcomes.settle(self._lease, self._unavailable(end.because, unsent=True))
+            await self._outcomes.settle(self._lease, self._unavailable(end, unsent=True))
         elif self._is_read:
-            await self._outcomes.settle(self._lease, self._unavailable(end.because, unsent=False))
+            await self._outcomes.settle(self._lease, self._unavailable(end, unsent=False))
         else:
             pause = self._settings.pause_after(self._call.attempt)
             await self._outcomes.lose(self._lease, because=end.because, retry_after=pause)
@@ -91,19 +93,23 @@ class Call:
 
     async def await_late(self, waiting: asyncio.Task[Reply]) -> None:
         """Wait for the reply to a call that was left in doubt, and record it as late."""
+        reached(FailPoint.LATE_AWAITED)
         reply = await _hold(waiting)
+        reached(FailPoint.LATE_RECEIVED)
         if isinstance(reply, Answered):
             outcome = Outcome(reply.status, reply.content, tries=self._tries)
             await self._outcomes.settle(self._lease, outcome)
         elif isinstance(reply, NotSent) and not self._lost_before:
-            await self._outcomes.settle(self._lease, self._unavailable(reply.because, unsent=True))
+            await self._outcomes.settle(self._lease, self._unavailable(reply, unsent=True))
 
     @property
     def _is_read(self) -> bool:
         return self._call.effect is EffectClass.READ_ONLY
 
-    def _unavailable(self, because: str, *, unsent: bool) -> Outcome:
-        content = {"because": because}
+    def _unavailable(self, end: NotSent | MaybeSent | Fenced, *, unsent: bool) -> Outcome:
+        content = {"because": end.because}
+        if isinstance(end, NotSent) and end.detail is not None:
+            content["detail"] = end.detail
         return Outcome(ResultStatus.UNAVAILABLE, content, unsent=unsent, tries=self._tries)
 
     async def _send(self) -> End:
@@ -118,7 +124,9 @@ class Call:
         return end
 
     def _worth_repeating(self, end: End) -> bool:
-        return isinstance(end, NotSent) or (isinstance(end, MaybeSent) and self._may_repeat())
+        if isinstance(end, NotSent):
+            return not end.lasting
+        return isinstance(end, MaybeSent) and self._may_repeat()
 
     def _may_repeat(self) -> bool:
         """Whether the call may be transmitted again although it may have happened."""
@@ -134,6 +142,7 @@ class Call:
             return Fenced()
         if self._maybe_sent and not self._may_repeat():
             return MaybeSent("window_over")
+        reached(FailPoint.REPEATING if self._maybe_sent else FailPoint.SENDING)
         self._tries += 1
         end = await self._exchange()
         self._maybe_sent = self._maybe_sent or isinstance(end, MaybeSent | Overdue)
@@ -154,10 +163,12 @@ class Call:
 
     async def _reply(self, timeout: float) -> Reply:
         try:
-            return await self._upstream.send(self._call, timeout=timeout)
+            reply = await self._upstream.send(self._call, timeout=timeout)
         except Exception:  # noqa: BLE001 - an adapter that breaks has sent the call, for all we know
             _log.exception("upstream_failed", intent_id=self._call.intent_id)
             return MaybeSent("upstream_failed")
+        reached(FailPoint.ANSWER_RECEIVED)
+        return reply
 
 
 def _last(state: RetryCallState) -> End:

@@ -8,6 +8,8 @@ from datetime import timedelta
 
 from effects.classes import EffectClass
 from effects.intent import IntentState, Release, ResultStatus
+from effects.tool import DEFAULT_MAX_RESULT
+from effects.upstream import Server, Upstream
 from gateway.errors import NotInDoubt
 from gateway.turn.advance import advance
 from gateway.turn.tables import TableInForce
@@ -34,7 +36,12 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """All that a dispatcher needs to send one claimed call. ``timeout`` and ``window`` in seconds."""
+    """All that a dispatcher needs to send one claimed call.
+
+    ``upstream``: the table's word on where the tool is; ``server``: the MCP server that it names, as the table describes
+    it. ``timeout`` and ``window`` in seconds. ``max_result``: bytes of an answer that are taken. ``traceparent``: W3C
+    trace context of the call; None: the adapter begins a trace of its own.
+    """
 
     tenant: str
     commit_key: str
@@ -45,9 +52,12 @@ class Assignment:
     arguments_raw: str
     effect: EffectClass
     idempotency_key: str | None
-    url: str
+    upstream: Upstream
     timeout: float
     window: float | None
+    server: Server | None = None
+    max_result: int = DEFAULT_MAX_RESULT
+    traceparent: str | None = None
 
 
 def claim(
@@ -59,7 +69,7 @@ def claim(
     if intent is None or intent.state is not IntentState.RELEASED:
         return None
     judged = force.classify(intent.tool, intent.arguments_raw)
-    if judged.upstream is None or judged.upstream.http is None or intent.tool is None:
+    if judged.upstream is None or intent.tool is None:
         return None
     if _must_not_repeat(unfolding, intent, judged.window):
         unfolding.emit_for(
@@ -87,9 +97,11 @@ def claim(
         arguments_raw=intent.arguments_raw or "{}",
         effect=intent.effect,
         idempotency_key=intent.idempotency_key,
-        url=judged.upstream.http,
+        upstream=judged.upstream,
         timeout=judged.timeout,
         window=judged.window,
+        server=judged.server,
+        max_result=judged.max_result,
     )
 
 

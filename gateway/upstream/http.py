@@ -5,7 +5,6 @@ the transport's own report (the ``trace`` extension), not by the kind of the exc
 """
 
 import asyncio
-import secrets
 import ssl
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -15,9 +14,11 @@ import httpx2
 
 from effects.classes import EffectClass
 from effects.intent import ResultStatus
+from gateway.failpoints import FailPoint, reached
 from gateway.turn.dispatching import Assignment
 from gateway.upstream.content import content_of, truncated
 from gateway.upstream.port import Answered, MaybeSent, NotSent, Reply
+from gateway.upstream.trace import fresh_traceparent
 
 MAX_RESPONSE_BYTES = 1 << 20
 CONNECT_TIMEOUT = 5.0
@@ -55,7 +56,9 @@ class HttpUpstream:
     async def send(self, call: Assignment, *, timeout: float | None) -> Reply:
         """Transmit once; see ``Upstream.send``."""
         if call.effect is not EffectClass.READ_ONLY and call.idempotency_key is None:
-            return NotSent("no_idempotency_key")
+            return NotSent("no_idempotency_key", lasting=True)
+        if call.upstream.http is None:
+            return NotSent("not_an_http_tool", lasting=True)
         progress = _Progress()
         try:
             async with asyncio.timeout(timeout):
@@ -78,7 +81,7 @@ class HttpUpstream:
         limits = httpx2.Timeout(None, connect=min(self._connect_timeout, call.timeout))
         request = client.build_request(
             "POST",
-            call.url,
+            call.upstream.http or "",
             content=call.arguments_raw.encode(),
             headers=_headers(call),
             timeout=limits,
@@ -120,6 +123,10 @@ class _Progress:
     async def trace(self, name: str, _info: object) -> None:
         if name.endswith(".send_request_headers.started"):
             self._begun = True
+        elif name.endswith(".send_request_headers.complete"):
+            reached(FailPoint.REQUEST_PARTLY_WRITTEN)
+        elif name.endswith(".send_request_body.complete"):
+            reached(FailPoint.REQUEST_WRITTEN)
 
     def failed(self, because: str) -> NotSent | MaybeSent:
         return MaybeSent(because) if self._begun else NotSent(because)
@@ -150,16 +157,11 @@ def _headers(call: Assignment) -> dict[str, str]:
         "Content-Type": "application/json",
         "Commit-Key": call.commit_key,
         "Intent-Id": call.intent_id,
-        "traceparent": _traceparent(),
+        "traceparent": call.traceparent or fresh_traceparent(),
     }
     if call.effect is not EffectClass.READ_ONLY and call.idempotency_key is not None:
         headers["Idempotency-Key"] = call.idempotency_key
     return headers
-
-
-def _traceparent() -> str:
-    """A fresh trace and span id, sampled (W3C Trace Context, section 3.2)."""
-    return f"00-{secrets.token_hex(16)}-{secrets.token_hex(8)}-01"
 
 
 def _is_unclear(status: int) -> bool:

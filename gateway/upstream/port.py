@@ -1,6 +1,6 @@
 """The port to tools: one transmission of one call, and what is known of it afterwards."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from effects.intent import ResultStatus
@@ -20,9 +20,14 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class NotSent:
-    """Not one byte of the call left: it certainly did not happen. ``because`` is a stable code."""
+    """Not one byte of the call left: it certainly did not happen. ``because`` is a stable code.
+
+    ``detail`` is for a person. ``lasting``: to try again at once would come to the same.
+    """
 
     because: str
+    detail: str | None = field(default=None, compare=False)
+    lasting: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

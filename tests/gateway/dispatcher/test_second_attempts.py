@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from effects.classes import EffectClass
 from effects.intent import ResultStatus
+from effects.upstream import Upstream
 from gateway.dispatcher.call import Call
 from gateway.dispatcher.claim import ClaimedCall
 from gateway.dispatcher.leases import Lease
@@ -12,6 +13,8 @@ from gateway.dispatcher.settings import DispatcherSettings
 from gateway.turn.dispatching import Assignment, Outcome
 from gateway.upstream.port import Answered, NotSent, Reply
 from ledger.sharding import StreamName
+
+X = Upstream(http="http://x")
 
 
 class Play:
@@ -23,7 +26,7 @@ class Play:
         self.recorded: list[str] = []
         self._reply = reply
         assignment = Assignment(
-            "t", "k", "i", attempt, 1, "put", "{}", EffectClass.IDEMPOTENT, "key", "http://x", 30.0, 3600.0
+            "t", "k", "i", attempt, 1, "put", "{}", EffectClass.IDEMPOTENT, "key", X, 30.0, 3600.0
         )
         lease = Lease(StreamName.of("t", "k"), "i", attempt, 1, 1e6, 0.0)
         call = Call(

@@ -1,0 +1,32 @@
+"""Which adapter sends a call: the one for the kind of its upstream."""
+
+import asyncio
+from collections.abc import Mapping
+
+from gateway.turn.dispatching import Assignment
+from gateway.upstream.port import NotSent, Reply, Upstream
+
+NOT_WIRED = "upstream_not_wired"
+"""Code of a call whose kind of upstream this process does not speak."""
+
+
+class Routes:
+    """An upstream made of one adapter for each ``effects.upstream.Upstream.kind``; they are closed with it."""
+
+    def __init__(self, adapters: Mapping[str, Upstream]) -> None:
+        """See the class."""
+        self._adapters = dict(adapters)
+
+    async def send(self, call: Assignment, *, timeout: float | None) -> Reply:
+        """Transmit once; see ``Upstream.send``. A kind without an adapter is certainly not sent, and says so."""
+        adapter = self._adapters.get(call.upstream.kind)
+        if adapter is None:
+            return NotSent(NOT_WIRED, f"this process sends no {call.upstream.kind} calls", lasting=True)
+        return await adapter.send(call, timeout=timeout)
+
+    async def aclose(self) -> None:
+        """Close every adapter, also where closing another one fails; the first failure is raised then."""
+        closing = (adapter.aclose() for adapter in self._adapters.values())
+        for outcome in await asyncio.gather(*closing, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
