@@ -8,13 +8,13 @@ GatewayError
 ├── TooLarge (413), UnsupportedMediaType (415)
 ├── Unauthorised (401)
 ├── Forbidden (403)
-│   └── ForbiddenHost, ForbiddenOrigin
+│   └── ForbiddenHost, ForbiddenOrigin, FailPointsRefused
 ├── NotFound (404)
 │   └── UnknownCommitKey, UnknownIntent, UnknownEvent, NoCheckpoint
 ├── Conflict (409)
 │   ├── StaleWriter, WrongRound, WrongStart, WrongEnd, DraftsPending, StreamFinished
 │   ├── SpanNotDrafted, SpanOverlap, SpanOrder
-│   ├── BatchIdReused, ExistsWithDifferent, NotInDoubt, Redacted
+│   ├── StreamOfAnotherWriter, BatchIdReused, ExistsWithDifferent, NotInDoubt, Redacted
 │   └── Contention
 ├── PreconditionFailed (412)
 └── Unavailable (503)
@@ -164,6 +164,13 @@ class ForbiddenHost(Forbidden):
     title = "This host name is not served"
 
 
+class FailPointsRefused(Forbidden):
+    """This process was told to kill itself, and it is none of a test's."""
+
+    code = "fail_points_refused"
+    title = "Fail points are for tests"
+
+
 class ForbiddenOrigin(Forbidden):
     """A web page of another origin made the request."""
 
@@ -264,6 +271,13 @@ class StreamFinished(Conflict):
 
     code = "stream_finished"
     title = "The stream is finished"
+
+
+class StreamOfAnotherWriter(Conflict):
+    """Finished calls are not written to a stream that a decoder or another front writes."""
+
+    code = "stream_of_another_writer"
+    title = "Another writer writes the stream"
 
 
 class SpanNotDrafted(Conflict):

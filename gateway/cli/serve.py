@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 import uvicorn
 
+from gateway import failpoints
 from gateway.cli.output import say, write_line
 from gateway.collecting import collect_seldom
 from gateway.database import database
@@ -41,9 +42,11 @@ def serve(
         raise Forbidden(f"without keys the gateway runs open and listens on loopback only, not on {host}")
     settings = Settings()
     configure_logs()
+    failpoints.arm()
     collect_seldom()
     needs = (Duty.WRITER, *([Duty.DISPATCHER] if dispatch else []), _of_the_log(settings))
     with database(settings, "commitgate-gateway", needs) as engine:
+        failpoints.watch(engine)
         running = dispatcher_over(engine, settings) if dispatch else None
         wake = (lambda: None) if running is None else running.wake
         wired = wire(engine, wake=wake, notify=settings.notify)
@@ -77,9 +80,11 @@ def worker() -> None:
     """Run a dispatcher alone; run as many as you like."""
     settings = Settings()
     configure_logs()
+    failpoints.arm()
     collect_seldom()
     needs = (Duty.DISPATCHER, *([Duty.SEALER] if settings.seal else []))
     with database(settings, "commitgate-worker", needs) as engine:
+        failpoints.watch(engine)
         running = dispatcher_over(engine, settings)
         ended = threading.Event()
         for name in (signal.SIGINT, signal.SIGTERM):

@@ -10,6 +10,7 @@ from effects.intent import IntentState
 from gateway.dispatcher.books import Books
 from gateway.dispatcher.leases import Lease
 from gateway.dispatcher.settings import DispatcherSettings
+from gateway.failpoints import FailPoint, reached
 from gateway.turn import dispatching
 from gateway.turn.dispatching import Assignment
 from gateway.turn.tables import TableInForce
@@ -80,6 +81,7 @@ class Claims:
         intent = appended.state.intents.get(call.intent_id)
         if assignment is None or intent is None:
             return Unclaimed(waits=intent is not None and intent.state is IntentState.RELEASED)
+        reached(FailPoint.CLAIM_COMMITTED)
         seconds = self._settings.lease_seconds(assignment.timeout)
         lease = Lease(
             call.stream, call.intent_id, assignment.attempt, FIRST_EPOCH, seconds, before, self._worker
@@ -119,4 +121,5 @@ class _Claim:
             epoch=FIRST_EPOCH,
             lease_seconds=self._settings.lease_seconds(self.assignment.timeout),
         )
+        reached(FailPoint.CLAIM_DECIDED)
         return (licence,)

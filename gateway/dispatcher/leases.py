@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import structlog
 
 from gateway.dispatcher.books import Sleep
+from gateway.failpoints import FailPoint, reached
 from ledger.append import Ledger
 from ledger.sharding import StreamName
 
@@ -65,6 +66,7 @@ class LeaseKeeper:
     async def _renew(self, lease: Lease) -> None:
         if lease.lost:
             return
+        reached(FailPoint.LEASE_RENEWING)
         before = self._monotonic()
         stream = lease.stream
         try:
@@ -81,6 +83,7 @@ class LeaseKeeper:
         except Exception as error:  # noqa: BLE001 - one renewal that breaks must not end the others
             _log.warning("lease_not_renewed", intent_id=lease.intent_id, error=repr(error))
             return
+        reached(FailPoint.LEASE_RENEWED)
         if held:
             lease.since = before
         elif lease in self._leases:

@@ -7,6 +7,7 @@ import structlog
 
 from gateway.dispatcher.books import Books
 from gateway.dispatcher.leases import Lease
+from gateway.failpoints import FailPoint, reached
 from gateway.turn import dispatching
 from gateway.turn.dispatching import Outcome
 from gateway.turn.tables import TableInForce
@@ -34,10 +35,12 @@ class Outcomes:
         except UnwritableValue as error:
             _log.warning("content_not_writable", intent_id=lease.intent_id, error=str(error))
             await self._record(_Settlement(lease, replace(outcome, content={"unwritable": str(error)})))
+        reached(FailPoint.OUTCOME_COMMITTED)
 
     async def lose(self, lease: Lease, *, because: str, retry_after: float = 0.0) -> None:
         """Record that nobody knows whether the call happened, unless somebody decided about it already."""
         await self._record(_Loss(lease, because, retry_after))
+        reached(FailPoint.LOSS_COMMITTED)
 
     async def _record(self, decision: "_Settlement | _Loss") -> None:
         lease = decision.lease
@@ -72,6 +75,7 @@ class _Settlement:
             return ()
         on_time = dispatching.settle(unfolding, force, lease.intent_id, lease.attempt, self._outcome)
         self.type = EventType.DISPATCH_SETTLED if on_time else EventType.DISPATCH_LATE
+        reached(FailPoint.OUTCOME_DECIDED)
         if not on_time:
             return ()
         return (_closing(lease, unsent=self._outcome.unsent),)
@@ -102,6 +106,7 @@ class _Loss:
         )
         if not lost:
             return ()
+        reached(FailPoint.LOSS_DECIDED)
         return (_closing(lease),)
 
 

@@ -9,6 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.dispatcher.books import Books, Decide, Sleep
 from gateway.dispatcher.settings import DispatcherSettings
+from gateway.failpoints import FailPoint, reached
 from gateway.turn import dispatching
 from gateway.turn.advance import advance
 from gateway.turn.tables import TableInForce
@@ -85,11 +86,14 @@ class Sweep:
 
     async def _seize(self, lease: ExpiredLease) -> bool:
         """Decide about a dispatch that was outlived. LeaseLost: its worker has renewed the lease or settled it."""
+        reached(FailPoint.EXPIRED_FOUND)
         await self._books.decide(lease.stream, _seizing(lease))
+        reached(FailPoint.SEIZED)
         _log.warning("lease_expired", commit_key=lease.stream.commit_key, intent_id=lease.intent_id)
         return True
 
     async def _advance(self, stream: StreamName) -> bool:
+        reached(FailPoint.RETRY_DUE)
         return bool((await self._books.decide(stream, _advancing)).events)
 
     async def _end_idle(self, stream: StreamName) -> bool:
@@ -101,6 +105,7 @@ def _seizing(lease: ExpiredLease) -> Decide:
     def decide(unfolding: Unfolding, force: TableInForce) -> Sequence[SideRow]:
         dispatching.lose(unfolding, force, lease.intent_id, lease.attempt, because=LEASE_EXPIRED)
         seized = SeizeLicence(intent_id=lease.intent_id, attempt=lease.attempt, seen_epoch=lease.epoch)
+        reached(FailPoint.SEIZE_DECIDED)
         return (seized,)
 
     return decide

@@ -22,6 +22,7 @@ from gateway.dispatcher.settings import DispatcherSettings
 from gateway.dispatcher.sweep import Sweep
 from gateway.dispatcher.wake import Wake
 from gateway.dispatcher.witness import NoWitness, Witness
+from gateway.failpoints import FailPoint, reached
 from gateway.service.tables import EffectTables
 from gateway.upstream.port import Reply, Upstream
 from ledger.append import Ledger
@@ -172,6 +173,7 @@ class Dispatcher:
 
     async def _dispatch(self, found: ReleasedCall) -> None:
         try:
+            reached(FailPoint.RELEASED_FOUND)
             claimed = await self._claims.claim(found)
             if isinstance(claimed, Unclaimed):
                 (self._cooling.leave if claimed.waits else self._cooling.forget)(found)

@@ -7,6 +7,7 @@ from sqlalchemy import Engine
 
 from effects.intent import IntentState
 from gateway.errors import InvalidRequest, UnknownCommitKey, UnknownIntent
+from gateway.failpoints import FailPoint, reached
 from gateway.principal import Principal, Role
 from gateway.service.streams import Wake
 from gateway.service.tables import EffectTables
@@ -65,6 +66,7 @@ class Doubts:
         principal.require(Role.OPERATOR)
         if not reason.strip():
             raise InvalidRequest("a resolution needs a reason")
+        reached(FailPoint.RESOLUTION_RECEIVED)
 
         def decide(state: StreamState) -> Change:
             if not state.exists:
@@ -83,9 +85,11 @@ class Doubts:
                 by=principal.name,
                 evidence=evidence,
             )
+            reached(FailPoint.RESOLUTION_DECIDED)
             return Change(unfolding.events)
 
         state = self._ledger.append(principal.tenant, commit_key, decide).state
+        reached(FailPoint.RESOLUTION_COMMITTED)
         self._wake()
         force = self._tables.current(principal.tenant)
         reasons = reasons_under(Unfolding(state, self._clock()), force)

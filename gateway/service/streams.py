@@ -10,6 +10,7 @@ import uuid_utils
 
 from effects.intent import IntentState
 from gateway.errors import BatchIdReused, Conflict, UnknownCommitKey
+from gateway.failpoints import FailPoint, reached
 from gateway.principal import Principal, Role
 from gateway.service.tables import EffectTables
 from gateway.service.views import (
@@ -138,6 +139,7 @@ class Streams:
         body differs. Raises what ``gateway.turn.tokens.write_tokens`` raises, and ``UnknownCommitKey``.
         """
         principal.require(Role.DECODER)
+        reached(FailPoint.RULING_RECEIVED)
         digest = hashlib.sha256(raw_body).digest()
         replay = self._replay(principal, commit_key, batch_id, digest)
         if replay is not None:
@@ -167,6 +169,7 @@ class Streams:
                 if batch_id is None
                 else (BatchReplay(batch_id=batch_id, body_digest=digest, response=body),)
             )
+            reached(FailPoint.RULING_DECIDED)
             return Change(unfolding.events, side)
 
         try:
@@ -177,6 +180,7 @@ class Streams:
             if replay is None:
                 raise
             return replay
+        reached(FailPoint.RULING_COMMITTED)
         self._wake()
         return WrittenBatch(body, replayed=False)
 
