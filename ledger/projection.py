@@ -80,6 +80,7 @@ def _intent_row(state: StreamState, intent: Intent) -> Row:
         "retry_at": intent.retry_at,
         "result_status": None if intent.result_status is None else intent.result_status.value,
         "result_content": None if intent.result_status is None else _json(intent.result_content),
+        "adopted_from": intent.adopted_from,
     }
 
 

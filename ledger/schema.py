@@ -152,6 +152,7 @@ intents = Table(
     _column("retry_at", DateTime(timezone=True), "Not sent again before this.", null=True),
     _column("result_status", Text(), "Status of the answer.", null=True),
     _column("result_content", Text(), "The answer, as JSON.", null=True),
+    _column("adopted_from", Text(), "Intent whose answer it has taken for its own; null: none.", null=True),
     PrimaryKeyConstraint(*_KEY, "intent_id", name="intents_pkey"),
     Index("intents_released", *_KEY, "intent_id", postgresql_where=text("state = 'released'")),
     Index("intents_in_doubt", *_KEY, "intent_id", postgresql_where=text("state = 'in_doubt'")),

@@ -57,7 +57,8 @@ class Intent:
 
     ``effect``: the higher of the classes at creation and at release. ``closed_seq``: seq of the event that brought the
     block's last token. ``open_attempt``: the dispatch whose outcome is awaited. ``result_content`` is what came back,
-    as a JSON value. ``answered_early``: the answer held belongs to an early release. ``redacted``: its arguments, names,
+    as a JSON value. ``answered_early``: the answer held belongs to an early release. ``adopted_from``: the
+    intent whose answer it has taken for its own. ``redacted``: its arguments, names,
     footprint and answer were taken away.
     """
 
@@ -98,6 +99,7 @@ class Intent:
     result_content: object = None
     resolved: bool = False
     retry_at: datetime | None = None
+    adopted_from: str | None = None
     redacted: bool = False
 
     @property

@@ -9,7 +9,8 @@ select e.shard, e.tenant, e.commit_key, e.intent_id, e.seq, e.type, e.branch, e.
         else 3
     end) over (partition by e.shard, e.tenant, e.commit_key, e.intent_id order by e.seq) as rank,
     e.type = 'dispatch.late' and coalesce(lag(e.type) over (
-        partition by e.shard, e.tenant, e.commit_key, e.intent_id, e.attempt, starts_with(e.type, 'dispatch.')
+        partition by e.shard, e.tenant, e.commit_key, e.intent_id, e.attempt,
+            starts_with(e.type, 'dispatch.') and e.type <> 'dispatch.probed'
         order by e.seq) = 'dispatch.in_doubt', false) as settles_late
 from ledger.audited_events e
 where e.intent_id is not null;

@@ -5,7 +5,7 @@ with told as not materialized (
         t.settles_late, null::text as licensed_effect, null::text as licensed_worker, null::timestamptz as lease_until,
         null::bigint as licensed_seq, null::boolean as licence_open, null::boolean as licence_unsent
     from ledger.audited_trails t
-    where starts_with(t.type, 'dispatch.') and t.attempt is not null
+    where starts_with(t.type, 'dispatch.') and t.type <> 'dispatch.probed' and t.attempt is not null
     union all
     select l.shard, l.tenant, l.commit_key, l.intent_id, l.attempt, 0, 'licence', l.branch, null, null, false, null, false,
         l.effect, l.worker, l.lease_until, l.started_seq, l.open, l.unsent

@@ -33,12 +33,12 @@ cross join lateral (
         c.block, c.tool, c.arguments_raw, c.arguments_digest, c.problem, c.call_id, c.effect, c.effect_version,
         c.held_footprint, c.footprint, c.state, c.reason, c.release, c.final, c.stale, c.attempts, c.idempotency_key,
         c.held_seq, c.dispatch_seq, c.settled_seq, c.final_seq, c.retry_at, c.result_status, c.result_content,
-        c.final_attempt, c.final_rank, c.is_over, c.only_voided, c.redacted,
+        c.adopted_from, c.adopted_attempt, c.final_attempt, c.final_rank, c.is_over, c.only_voided, c.redacted,
         greatest(case when c.held_seq is null then 3 else 1 end, c.rank) as rank,
         a.seq as accepted_seq,
         d.attempt, d.answer_seq, coalesce(d.doubt_open, false) as doubt_open, d.in_doubt_seq,
         coalesce(d.awaited, false) as awaited, d.lease_until, d.licensed_seq,
-        coalesce(d.doubt_open or d.awaited, false) as exposed
+        coalesce(d.doubt_open or d.awaited, false) or c.adopts_in_flight as exposed
     from calls c
     left join accepted a on a.intent_id = c.intent_id
     left join dispatches d on d.intent_id = c.intent_id and d.attempt = c.attempts
@@ -77,16 +77,18 @@ comment on column ledger.audited_calls.stale is 'Its answer was overtaken.';
 comment on column ledger.audited_calls.attempts is 'Dispatches started.';
 comment on column ledger.audited_calls.idempotency_key is 'Sent with every attempt that is not a read.';
 comment on column ledger.audited_calls.held_seq is 'Seq of its first intent.held.';
-comment on column ledger.audited_calls.dispatch_seq is 'Seq of its last dispatch.started.';
-comment on column ledger.audited_calls.settled_seq is 'Seq at which its last dispatch was settled.';
+comment on column ledger.audited_calls.dispatch_seq is 'Seq of its last dispatch.started, or of the one that it has adopted.';
+comment on column ledger.audited_calls.settled_seq is 'Seq at which that dispatch was settled.';
 comment on column ledger.audited_calls.final_seq is 'Seq of its intent.final.';
 comment on column ledger.audited_calls.retry_at is 'Not sent again before this.';
 comment on column ledger.audited_calls.result_status is 'Status of the answer.';
 comment on column ledger.audited_calls.result_content is 'The answer, as JSON.';
+comment on column ledger.audited_calls.adopted_from is 'Intent whose answer it has taken for its own.';
+comment on column ledger.audited_calls.adopted_attempt is 'Dispatch of that intent.';
 comment on column ledger.audited_calls.final_attempt is 'Attempt whose answer was made final.';
 comment on column ledger.audited_calls.final_rank is 'Highest class recorded by then.';
-comment on column ledger.audited_calls.is_over is 'Final, voided or refused.';
-comment on column ledger.audited_calls.only_voided is 'Voided, and neither refused nor final.';
+comment on column ledger.audited_calls.is_over is 'Final, voided, refused or denied.';
+comment on column ledger.audited_calls.only_voided is 'Voided, and neither refused, denied nor final.';
 comment on column ledger.audited_calls.redacted is 'Part of it cannot be read any more.';
 comment on column ledger.audited_calls.rank is 'Highest class recorded; WRITE where it was never held.';
 comment on column ledger.audited_calls.accepted_seq is 'Seq of the event that accepted its block.';
@@ -97,4 +99,4 @@ comment on column ledger.audited_calls.in_doubt_seq is 'Since then.';
 comment on column ledger.audited_calls.awaited is 'Its outcome is awaited.';
 comment on column ledger.audited_calls.lease_until is 'Until then.';
 comment on column ledger.audited_calls.licensed_seq is 'Seq of dispatch.started that its licence names.';
-comment on column ledger.audited_calls.exposed is 'Sent and without an outcome, or in doubt.';
+comment on column ledger.audited_calls.exposed is 'Sent and without an outcome, or in doubt; or it has adopted such a dispatch.';

@@ -75,7 +75,7 @@ cross join lateral (
         -- An unknown upstream overlaps everything, an undeclared footprint everything of its upstream; else a shared key
         -- decides.
         select c.intent_id, o.intent_id as other_id, o.held_seq as other_held_seq, o.rank as other_rank,
-            o.exposed as other_exposed, o.redacted as other_redacted, o.is_over as other_is_over,
+            o.exposed as other_exposed, o.state = 'awaiting_approval' as other_awaits, o.redacted as other_redacted, o.is_over as other_is_over,
             o.branch is not distinct from c.branch as same_branch,
             o.branch is not distinct from c.branch and o.place < c.place as other_precedes,
             c.upstream is null or o.upstream is null
@@ -91,13 +91,24 @@ cross join lateral (
         where o.held_seq is not null
     ), finals as materialized (
         -- Reads that were made final, with the dispatch whose answer that was.
-        select c.intent_id, c.final_seq, coalesce(d.attempt, c.attempt) as attempt,
+        select c.intent_id, c.final_seq, case when a.body is null then coalesce(d.attempt, c.attempt) end as attempt,
             coalesce(nullif(d.sent_seq, 0), (
                 select max(t.seq) from trails t
                 where t.intent_id = c.intent_id and t.type = 'dispatch.started' and t.seq < c.final_seq
             )) as sent_seq
         from calls c
-        left join dispatches d on d.intent_id = c.intent_id and d.attempt = c.final_attempt
+        left join lateral (
+            -- An adopted answer is as old as the dispatch that brought it.
+            select t.body from trails t
+            where t.intent_id = c.intent_id and t.type = 'intent.adopted' and t.seq < c.final_seq and not exists (
+                select from trails s where s.intent_id = t.intent_id and s.type = 'dispatch.started'
+                    and s.seq > t.seq and s.seq < c.final_seq
+            )
+            order by t.seq desc
+            limit 1
+        ) a on true
+        left join dispatches d on case when a.body is null then d.intent_id = c.intent_id and d.attempt = c.final_attempt
+            else d.intent_id = a.body ->> 'from' and d.attempt::text = a.body ->> 'attempt' end
         where c.final_seq is not null and coalesce(c.final_rank, 1) = 1 and c.held_seq is not null and not c.redacted
     ), found as materialized (
         select null::text as intent_id, null::integer as attempt, 'unreadable_stream' as finding, s.unreadable_seq as seq
@@ -127,7 +138,10 @@ cross join lateral (
         union all
         select c.intent_id, null, 'key_divergence', c.final_seq
         from calls c
-        where c.final_seq is not null and not exists (select from dispatches d where d.intent_id = c.intent_id)
+        where c.final_seq is not null and not exists (
+            select from dispatches d
+            where d.intent_id = c.intent_id or (d.intent_id = c.adopted_from and d.attempt = c.adopted_attempt)
+        )
         union all
         select c.intent_id, c.attempt, 'in_doubt', case when c.doubt_open then c.in_doubt_seq else c.licensed_seq end
         from calls c
@@ -144,12 +158,13 @@ cross join lateral (
         where c.accepted_seq is not null and c.quiet and c.ended <> 'aborted'
             and case
                 when c.is_over then c.only_voided and c.ended = 'completed'
-                else not c.exposed and not (c.answer_seq is not null and c.rank > 1) and not exists (
-                    -- What waits behind a call in flight or in doubt is not lost.
+                else not c.exposed and c.state is distinct from 'awaiting_approval'
+                    and not (c.answer_seq is not null and c.rank > 1) and not exists (
+                    -- What waits behind a call in flight, in doubt or awaiting approval is not lost.
                     select from pairs p
-                    where p.intent_id = c.intent_id and p.other_exposed and case
-                        when c.rank = 1 then p.other_rank > 1 and p.overlap
-                            and (not p.same_branch or (p.other_precedes and not p.other_is_over))
+                    where p.intent_id = c.intent_id and (p.other_exposed or p.other_awaits) and case
+                        when c.rank = 1 then p.other_rank > 1 and p.overlap and case when p.same_branch
+                            then p.other_precedes and not p.other_is_over else p.other_exposed end
                         else p.other_precedes and not p.other_is_over and (p.other_rank > 1 or p.overlap)
                     end
                 )
@@ -189,7 +204,7 @@ cross join lateral (
             select from pairs p
             cross join lateral (
                 select coalesce(max(t.rank), 1) as rank,
-                    bool_or(t.type in ('intent.final', 'intent.voided', 'intent.refused')) as is_over,
+                    bool_or(t.type in ('intent.final', 'intent.voided', 'intent.refused', 'intent.denied')) as is_over,
                     (array_agg(t.attempt order by t.seq desc)
                         filter (where t.type in ('dispatch.started', 'dispatch.in_doubt')))[1] as attempt
                 from trails t
@@ -200,7 +215,8 @@ cross join lateral (
                     max(t.seq) filter (where t.type = 'dispatch.in_doubt') as in_doubt_seq,
                     max(t.seq) filter (where t.type in ('dispatch.resolved', 'dispatch.late')) as late_seq,
                     max(t.seq) filter (where t.type in ('dispatch.settled', 'dispatch.resolved')) as settled_seq,
-                    max(t.seq) filter (where starts_with(t.type, 'dispatch.') and t.type <> 'dispatch.started') as outcome_seq
+                    max(t.seq) filter (where starts_with(t.type, 'dispatch.')
+                        and t.type not in ('dispatch.started', 'dispatch.probed')) as outcome_seq
                 from trails t
                 where t.intent_id = p.other_id and t.seq < f.final_seq and t.attempt = stood.attempt
             ) last
@@ -255,5 +271,5 @@ comment on column ledger.audited_sides.tool is 'Tool asked for.';
 comment on column ledger.audited_sides.span_start is 'First token of its block.';
 comment on column ledger.audited_sides.span_end is 'One past the last token of its block.';
 comment on column ledger.audited_sides.accepted_seq is 'Seq of the event that accepted its block.';
-comment on column ledger.audited_sides.over is 'Final, voided or refused.';
+comment on column ledger.audited_sides.over is 'Final, voided, refused or denied.';
 comment on column ledger.audited_sides.redacted is 'Part of the intent cannot be read any more.';

@@ -4,7 +4,7 @@ select c.shard, c.commit_key, c.intent_id, c.branch, c.round, c.span_start, c.sp
     c.block, c.tool, c.arguments_raw, c.arguments_digest, c.problem, c.call_id, c.effect, c.effect_version,
     c.footprint::text as footprint, c.state, c.reason, c.release, c.final, c.stale, c.attempts, c.idempotency_key,
     c.closed_seq, c.held_seq, c.accepted_seq, c.dispatch_seq, c.settled_seq, c.final_seq, c.retry_at, c.result_status,
-    c.result_content::text as result_content, c.redacted
+    c.result_content::text as result_content, c.adopted_from, c.redacted
 from ledger.audited_calls c;
 comment on view audit.intents is
     'A row for each intent: one tool call asked for by one block, also the voided ones, as its events leave it.';
@@ -28,7 +28,7 @@ comment on column audit.intents.effect is 'Effect class under which it is decide
 comment on column audit.intents.effect_version is 'Version of the effect table that gave the class.';
 comment on column audit.intents.footprint is 'Keys that it reads and writes, and its upstream, as JSON.';
 comment on column audit.intents.state is
-    'held, released, dispatched, settled, in_doubt, voided or refused.';
+    'held, awaiting_approval, released, dispatched, settled, in_doubt, voided, refused or denied.';
 comment on column audit.intents.reason is 'Why it stands there.';
 comment on column audit.intents.release is 'early (on drafts) or committed (on accepted tokens); null while held.';
 comment on column audit.intents.final is 'The answer may be given to the runtime; never reverts.';
@@ -40,10 +40,14 @@ comment on column audit.intents.held_seq is 'Seq of its intent.held.';
 comment on column audit.intents.accepted_seq is
     'Seq of the event that accepted the last token of its block, worked out from token events alone; null where the block'
     ' is not accepted, or its stream cannot be read.';
-comment on column audit.intents.dispatch_seq is 'Seq of its last dispatch.started.';
-comment on column audit.intents.settled_seq is 'Seq at which its last dispatch was settled.';
+comment on column audit.intents.dispatch_seq is
+    'Seq of its last dispatch.started, or of the one whose answer it has adopted: its freshness counts from there.';
+comment on column audit.intents.settled_seq is 'Seq at which that dispatch was settled.';
 comment on column audit.intents.final_seq is 'Seq of its intent.final.';
 comment on column audit.intents.retry_at is 'Not sent again before this.';
 comment on column audit.intents.result_status is 'Status of the answer.';
 comment on column audit.intents.result_content is 'The answer, as JSON, also while it is provisional or thrown away.';
+comment on column audit.intents.adopted_from is
+    'Intent whose answer it has taken for its own instead of being sent: a voided early read that asked the same. Null where'
+    ' the answer is that of a dispatch of its own, or there is none.';
 comment on column audit.intents.redacted is 'An event about it is redacted: what that said is null here.';

@@ -30,7 +30,7 @@ comment on column audit.dispatches.accepted_seq is
 comment on column audit.dispatches.started_seq is 'Seq of its dispatch.started.';
 comment on column audit.dispatches.started_at is 'When that was written.';
 comment on column audit.dispatches.outcome is
-    'dispatched (awaited), settled, expired (lost, may be sent again), in_doubt, resolved (by a person) or late (an answer'
+    'dispatched (awaited), settled, expired (lost, may be sent again), in_doubt, resolved (by a person or a probe) or late (an answer'
     ' that came when it was not awaited any more). Null for a licence of which no event tells.';
 comment on column audit.dispatches.outcome_seq is 'Seq of the last event about its outcome.';
 comment on column audit.dispatches.outcome_at is 'When that was written.';

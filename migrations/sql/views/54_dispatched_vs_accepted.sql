@@ -7,7 +7,7 @@ from ledger.audited_sides s;
 comment on view audit.dispatched_vs_accepted is
     'The union of what was dispatched and what the accepted stream entitles: a row for each dispatch, for each accepted'
     ' intent that was never dispatched, and one more for each finding beyond the first. Acceptance is worked out from token'
-    ' events alone. The findings are those of "commitgate reconcile run", but for what needs a tool''s log (unknown_to_us,'
+    ' events alone. What waits for approval is not lost. The findings are those of "commitgate reconcile run", but for what needs a tool''s log (unknown_to_us,'
     ' missing_at_tool) or a search for calls in accepted text (a call that was never held).';
 comment on column audit.dispatched_vs_accepted.shard is
     'Hash of tenant and commit key, 0 to 255: audit.shard(tenant, commit_key).';
@@ -23,7 +23,7 @@ comment on column audit.dispatched_vs_accepted.dispatched is 'Whether this row i
 comment on column audit.dispatched_vs_accepted.dispatched_seq is 'Seq of its dispatch.started.';
 comment on column audit.dispatched_vs_accepted.accepted is 'Whether every token of its block is accepted.';
 comment on column audit.dispatched_vs_accepted.accepted_seq is 'Seq of the event that accepted the last of them.';
-comment on column audit.dispatched_vs_accepted.over is 'Whether the intent is final, voided or refused.';
+comment on column audit.dispatched_vs_accepted.over is 'Whether the intent is final, voided, refused or denied.';
 comment on column audit.dispatched_vs_accepted.unsent is 'Recorded as certainly not sent.';
 comment on column audit.dispatched_vs_accepted.outcome is 'Outcome of the dispatch, as in audit.dispatches.';
 comment on column audit.dispatched_vs_accepted.status is 'Status of its answer.';

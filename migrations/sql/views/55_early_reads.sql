@@ -12,9 +12,11 @@ cross join lateral (
         select d.*, max(d.attempt) over (partition by d.intent_id) as last_attempt from ledger.audited_dispatches d
         where d.shard = n.shard and d.tenant = n.tenant and d.commit_key = n.commit_key
     ), trails as materialized (
-        select t.intent_id, t.attempt, t.seq, t.type, t.body ->> 'release' as release from ledger.audited_trails t
+        select t.intent_id, t.attempt, t.seq, t.type, t.body ->> 'release' as release, t.body ->> 'from' as source,
+            t.body ->> 'attempt' as of_attempt
+        from ledger.audited_trails t
         where t.shard = n.shard and t.tenant = n.tenant and t.commit_key = n.commit_key
-            and t.type in ('intent.released', 'intent.stale')
+            and t.type in ('intent.released', 'intent.stale', 'intent.adopted')
     )
     select i.branch, d.intent_id, d.attempt, i.round, i.span_start, i.span_end, i.tool, i.arguments_raw,
         i.arguments_digest, i.block, i.state, d.started_seq as dispatched_seq, d.started_at as dispatched_at, d.outcome,
@@ -24,6 +26,9 @@ cross join lateral (
             when exists (
                 select from trails t where t.intent_id = d.intent_id and t.type = 'intent.stale' and t.attempt = d.attempt
             ) then 'stale'
+            when exists (
+                select from trails t where t.type = 'intent.adopted' and t.source = d.intent_id and t.of_attempt = d.attempt::text
+            ) then 'adopted'
             when i.is_over or d.attempt <> d.last_attempt then 'wasted'
         end as fate,
         i.final_seq, d.redacted or i.redacted as redacted
@@ -57,7 +62,7 @@ comment on column audit.early_reads.outcome is 'Outcome of the dispatch, as in a
 comment on column audit.early_reads.status is 'Status of the answer.';
 comment on column audit.early_reads.content is 'The answer, as JSON, also where it was thrown away.';
 comment on column audit.early_reads.fate is
-    'used (its answer was made final), stale (overtaken, and asked for again) or wasted (thrown away); null while that is'
-    ' open.';
+    'used (its answer was made final), stale (overtaken, and asked for again), adopted (thrown away with its call, and taken by'
+    ' another one that asks the same: audit.intents.adopted_from) or wasted (thrown away); null while that is open.';
 comment on column audit.early_reads.final_seq is 'Seq of the intent''s intent.final, if it has one.';
 comment on column audit.early_reads.redacted is 'An event about it is redacted: what that said is null here.';

@@ -46,11 +46,12 @@ comment on column audit.doubts.in_doubt_seq is 'Seq at which it came to be in do
 comment on column audit.doubts.in_doubt_at is 'When that was written.';
 comment on column audit.doubts.because is 'Why nobody knows.';
 comment on column audit.doubts.open is 'Whether it is in doubt still.';
-comment on column audit.doubts.ended_by is 'resolved (by a person) or answered_late (by the tool itself); null while open.';
+comment on column audit.doubts.ended_by is
+    'resolved (by a person, or by a probe) or answered_late (by the tool itself); null while open.';
 comment on column audit.doubts.ended_seq is 'Seq of the event that ended it.';
 comment on column audit.doubts.ended_at is 'When that was written.';
 comment on column audit.doubts.status is 'What it was settled as.';
-comment on column audit.doubts.resolved_by is 'Who resolved it.';
+comment on column audit.doubts.resolved_by is 'Who resolved it; probe where the tool''s probe told.';
 comment on column audit.doubts.reason is 'The reason that they gave.';
 comment on column audit.doubts.evidence is 'The evidence that they gave, as JSON.';
 comment on column audit.doubts.late_evidence_seq is 'Seq of the last answer that came in after the resolution.';

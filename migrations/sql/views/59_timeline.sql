@@ -19,8 +19,8 @@ with told as not materialized (
     from told t
     left join lateral json_to_record(t.body) as body (accepted text, arguments_raw text, attempt text, because text,
         because_seq text, binding json, branches json, "by" text, call_id text, content json, effect text, "end" text,
-        format text, "from" text, problem text, reason text, release text, round text, seqs json, span json, start bigint, status text,
-        token json, tokens json, tool text, unsent text, version text, worker text, writer_epoch text) on true
+        format text, "from" text, note text, problem text, reason text, release text, round text, seqs json, span json, start bigint, status text,
+        token json, tokens json, tool text, unsent text, verdict text, version text, worker text, writer_epoch text) on true
     cross join lateral (
         select
             'p' || coalesce(body.reason, 'None') as reason,
@@ -58,6 +58,10 @@ with told as not materialized (
             when t.type = 'intent.held' then 'held {} {}{} span {}{}'
             when t.type = 'intent.released' then 'released {} as {} {}'
             when t.type in ('intent.refused', 'intent.voided') then '{} {}: {}'
+            when t.type = 'intent.awaiting_approval' then '{} awaits approval: {}'
+            when t.type = 'intent.approved' then '{} approved by {}' || case when body.note is null then '' else ': {}' end
+            when t.type = 'intent.denied' then '{} denied by {}: {}'
+            when t.type = 'intent.adopted' then '{} adopts the answer of {}, attempt {}'
             when t.type = 'intent.call_id' then '{} is called {} by its provider'
             when t.type = 'intent.stale' then '{} is stale: overtaken at seq {}'
             when t.type = 'intent.final' then '{} is final, with the answer of attempt {}'
@@ -66,6 +70,7 @@ with told as not materialized (
                 || case when said.content is null then '' else ': {}' end
             when t.type = 'dispatch.expired' then '{} attempt {} lost ({}), may be sent again'
             when t.type = 'dispatch.in_doubt' then '{} attempt {} in doubt: {}'
+            when t.type = 'dispatch.probed' then '{} attempt {} probed: {}'
             when t.type = 'dispatch.resolved' then '{} resolved as {} by {}: {}'
             when t.type = 'payload.redacted' then '{} redacted, {}, by {}: {}'
             when t.type = 'effects.changed' then 'effect table version {} in force, by {}'
@@ -121,6 +126,10 @@ with told as not materialized (
                 case body.release when 'early' then 'vearly, on drafts' else 'von accepted tokens' end]
             when 'intent.refused' then array['vrefused', t.call, said.reason]
             when 'intent.voided' then array['vvoided', t.call, said.reason]
+            when 'intent.awaiting_approval' then array[t.call, said.because]
+            when 'intent.approved' then array[t.call, said.by, 'q' || body.note]
+            when 'intent.denied' then array[t.call, said.by, 'q' || coalesce(body.reason, 'None')]
+            when 'intent.adopted' then array[t.call, 'p' || coalesce(body."from", 'None'), said.attempt]
             when 'intent.call_id' then array[t.call, 'q' || coalesce(body.call_id, 'None')]
             when 'intent.stale' then array[t.call, 'v' || coalesce(body.because_seq, 'None')]
             when 'intent.final' then array[t.call, said.attempt]
@@ -131,6 +140,7 @@ with told as not materialized (
                 said.unsent, said.content]
             when 'dispatch.expired' then array[t.call, said.attempt, said.because]
             when 'dispatch.in_doubt' then array[t.call, said.attempt, said.because]
+            when 'dispatch.probed' then array[t.call, said.attempt, 'p' || coalesce(body.verdict, 'None')]
             when 'dispatch.resolved' then array[t.call, said.status, said.by,
                 'q' || coalesce(body.reason, 'None')]
             when 'payload.redacted' then array[t.call,
