@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 
 from gateway.metrics import Meter
 from gateway.service.doubts import Doubts
+from gateway.service.finished_calls import FinishedCalls
 from gateway.service.intents import Intents
 from gateway.service.log import SealedLog
 from gateway.service.services import Services
@@ -36,6 +37,7 @@ class Wired:
     intents: Intents
     doubts: Doubts
     log: SealedLog
+    finished_calls: FinishedCalls
 
 
 def wire(
@@ -61,6 +63,7 @@ def wire(
         intents=Intents(ledger, tables, scanner, clock, wake),
         doubts=Doubts(engine, ledger, tables, clock, wake),
         log=SealedLog(LogReader(engine), lambda stream: read_heads(engine, [stream]).get(stream, 0)),
+        finished_calls=FinishedCalls(ledger, tables, scanner, clock, wake),
     )
 
 
@@ -74,6 +77,7 @@ def services_over(
         tables=wired.tables,
         doubts=wired.doubts,
         log=wired.log,
+        finished_calls=wired.finished_calls,
         heads=partial(read_heads, wired.engine),
         ready=ready,
         metrics=metrics or Meter(wired.engine).text,

@@ -6,13 +6,17 @@ from importlib.metadata import PackageNotFoundError, version
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
+from starlette.routing import Route
 
 from gateway.http import doubts, effects, events, health, intents, log, metrics, streams, unbuilt
+from gateway.http.caller import identify
 from gateway.http.document import describe
 from gateway.http.following import Followers
 from gateway.http.guard import Guard
 from gateway.http.problems import answer_with_problems
 from gateway.http.settings import HttpSettings
+from gateway.mcp.endpoint import PATH, McpEndpoint
+from gateway.mcp.server import Front as McpFront
 from gateway.service.services import Services
 
 _DESCRIPTION = """The gate between a language model and the tools it calls.
@@ -27,10 +31,13 @@ def create_app(services: Services, settings: HttpSettings) -> FastAPI:
     A server that ends sets ``app.state.stopping`` to a function that says so: requests that wait are then answered at once.
     """
 
+    mcp = McpEndpoint(McpFront(services, settings, lambda: app.state.stopping()), identify, _version())
+
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         current_default_thread_limiter().total_tokens = settings.threads
-        yield
+        async with mcp.running():
+            yield
 
     app = FastAPI(
         title="Commitgate",
@@ -52,6 +59,7 @@ def create_app(services: Services, settings: HttpSettings) -> FastAPI:
     app.state.stopping = lambda: False
     for part in (streams, events, intents, effects, doubts, log, health, metrics, unbuilt):
         app.include_router(part.router)
+    app.router.routes.append(Route(PATH, endpoint=mcp, include_in_schema=False))
     answer_with_problems(app)
     describe(app)
     app.add_middleware(Guard, hosts=settings.hosts, origins=settings.origins)

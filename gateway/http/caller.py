@@ -28,11 +28,16 @@ class Call:
     stopping: Callable[[], bool]
 
 
+async def identify(request: Request) -> Principal:
+    """Who sends the request."""
+    return everyone(cast("HttpSettings", request.app.state.settings).tenant)
+
+
 async def _call(request: Request) -> Call:
     state = request.app.state
     settings = cast("HttpSettings", state.settings)
     return Call(
-        principal=everyone(settings.tenant),
+        principal=await identify(request),
         services=cast("Services", state.services),
         settings=settings,
         followers=cast("Followers", state.followers),

@@ -12,7 +12,7 @@ class HttpSettings:
     ``body_limit``: bytes of a request body. ``threads``: service calls at one time. ``poll_seconds``: how often a
     waiting request looks again. ``tenant``: the one that everybody acts in while no keys exist. ``live_streams``: live
     event streams at one time; each hears of something at least every ``heartbeat_seconds``, and ends if it takes nothing
-    for ``send_seconds``.
+    for ``send_seconds``. ``mcp_wait_seconds``: how long a ``tools/call`` waits for its answer.
     """
 
     hosts: frozenset[str] = frozenset()
@@ -24,3 +24,4 @@ class HttpSettings:
     live_streams: int = 512
     heartbeat_seconds: float = 15.0
     send_seconds: float = 30.0
+    mcp_wait_seconds: float = 50.0

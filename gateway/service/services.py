@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from gateway.service.doubts import Doubts
+from gateway.service.finished_calls import FinishedCalls
 from gateway.service.intents import Intents
 from gateway.service.log import SealedLog
 from gateway.service.streams import Streams
@@ -24,6 +25,7 @@ class Services:
     tables: EffectTables
     doubts: Doubts
     log: SealedLog
+    finished_calls: FinishedCalls
     heads: Callable[[Collection[StreamName]], Mapping[StreamName, int]]
     ready: Callable[[], None]
     metrics: Callable[[], bytes]
