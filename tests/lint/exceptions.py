@@ -9,6 +9,7 @@ TABLES: Mapping[str, str] = {
     "log": _LOG,
     "tiles": _LOG,
     "checkpoints": _LOG,
+    "keys": "who may call, by id: asked once a second at most, and the same on every server of a spread ledger",
     "auditors": "who may audit, by login: asked once a query, and the same on every server of a spread ledger",
 }
 """Tables whose keys and statements need not name a shard."""

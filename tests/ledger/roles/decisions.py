@@ -59,6 +59,7 @@ TABLES: Mapping[str, Privileges] = {
     "ledger.checkpoints": {"sealer": "select insert", "reconciler": "select"},
     "ledger.incarnations": {"dispatcher": "select insert update"},
     "ledger.auditors": NOBODY,
+    "ledger.keys": {"writer": "select update(last_used_at)"},
     "ledger.alembic_version": dict.fromkeys(ALL.split(), "select"),
     **{
         f"audit.{view}": {"auditor": "select"}
