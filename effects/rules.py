@@ -1,13 +1,16 @@
 """Conditions of an effect table, and the rules that set a call's class by them.
 
-A condition is a CEL expression (https://cel.dev). In a rule its names are the call's top-level arguments, and
-``arguments`` is the object of all of them: ``method == 'GET'``, ``has(arguments.force)``,
-``arguments['X-Kind'] == 'a'``.
+A condition is a CEL expression (https://cel.dev). Its names are the call's top-level arguments, and ``arguments`` is the
+object of all of them: ``method == 'GET'``, ``has(arguments.force)``, ``arguments['X-Kind'] == 'a'``. Two names are
+kept for what is no argument: ``now``, the time of the decision, and ``result``, the content of an answer (an
+argument called so is ``arguments['now']``). Rules, approvals and probes speak this one language; a rule knows neither
+name, an approval ``now``, a probe both.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
@@ -39,6 +42,7 @@ _TIME_FUNCTIONS = frozenset(
 )
 _FUNCTIONS = _CONVERSIONS | _TEXT_FUNCTIONS | _TIME_FUNCTIONS
 _TYPES = frozenset({"int", "uint", "double", "bool", "string", "bytes", "list", "map", "null_type"})
+_KEPT = frozenset({"now", "result"})
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _QUADRATIC = re.compile(r"\.\s*(?:map|filter)\s*\(")
 _COMPREHENSION = re.compile(r"\.\s*(?:all|exists|exists_one|existsOne)\s*\(")
@@ -92,13 +96,24 @@ class Condition:
             raise ValueError(f"{name!r} is a type in CEL; write arguments[{name!r}] for the argument")
         return cls(source, names, program)
 
-    def judge(self, arguments: Mapping[str, object]) -> Verdict:
-        """What the condition says about these arguments (JSON values). Never raises on account of them."""
+    def judge(
+        self, arguments: Mapping[str, object], *, now: datetime | None = None, **known: object
+    ) -> Verdict:
+        """What the condition says about these arguments (JSON values). Never raises on account of them.
+
+        ``now``: aware; ``result=``: the content of an answer, a JSON value. The name of what is not given is missing.
+        """
         variables: dict[str, Any] = {
-            name: arguments[name] for name in self.names if name in arguments and name not in _TYPES
+            name: arguments[name]
+            for name in self.names
+            if name in arguments and name not in _TYPES and name not in _KEPT
         }
         if "arguments" in self.names:
             variables["arguments"] = dict(arguments)
+        if "now" in self.names and now is not None:
+            variables["now"] = now
+        if "result" in self.names and "result" in known:
+            variables["result"] = known["result"]
         if not self._affordable(variables):
             return Verdict.UNDECIDABLE
         try:
@@ -132,7 +147,7 @@ CompiledCondition = Annotated[
 
 def _rule_condition(source: object) -> Condition:
     condition = Condition.compile(source)
-    if foreign := condition.names & {"now", "result"}:
+    if foreign := condition.names & _KEPT:
         raise ValueError(
             f"{min(foreign)!r} is not known when a call is classified: a class belongs to tool and arguments"
         )

@@ -13,6 +13,8 @@ from typing import Annotated, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from effects.approval import DEFAULT_EXPIRY, ApprovalRule
+from effects.arguments import ArgumentFault
 from effects.canonical import digest
 from effects.classes import EffectClass
 from effects.document import place, read_document
@@ -32,7 +34,7 @@ class Classification:
     """What the table says about one call.
 
     ``known``: the table names the tool. ``because``: the reason for ``effect``, for a person. Times are
-    seconds.
+    seconds. ``fault``: what the tool's schema says against the arguments.
     """
 
     tool: str
@@ -47,7 +49,9 @@ class Classification:
     window: float | None = None
     max_age: float | None = None
     max_result: int = DEFAULT_MAX_RESULT
-    approval: str | None = None
+    approval: ApprovalRule | None = None
+    approval_seconds: float = DEFAULT_EXPIRY
+    fault: ArgumentFault | None = None
     probe: Probe | None = None
 
 
@@ -82,7 +86,7 @@ class EffectTable(BaseModel):
         """The table as a JSON object, defaults spelled out; tables that mean the same have the same
         document.
         """
-        return cast(dict[str, JSONValue], self.model_dump(mode="json", exclude_none=True))
+        return cast(dict[str, JSONValue], self.model_dump(mode="json", exclude_none=True, by_alias=True))
 
     @cached_property
     def digest(self) -> str:
@@ -114,6 +118,8 @@ class EffectTable(BaseModel):
             max_age=entry.max_age,
             max_result=entry.max_result,
             approval=entry.approval,
+            approval_seconds=entry.approval_seconds,
+            fault=_fault(entry, arguments),
             probe=entry.probe,
         )
 
@@ -134,6 +140,12 @@ class EffectTable(BaseModel):
                 raise EffectTableRefused(
                     f"{path}.probe.tool", f"{tool.probe.tool!r} is no READ_ONLY tool of the table"
                 )
+
+
+def _fault(tool: Tool, arguments: Mapping[str, object] | None) -> ArgumentFault | None:
+    if tool.arguments_schema is None or arguments is None:
+        return None
+    return tool.arguments_schema.fault(arguments)
 
 
 def _because(verdicts: tuple[Verdict, ...], *, readable: bool) -> str:

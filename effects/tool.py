@@ -14,10 +14,12 @@ from pydantic import (
     model_validator,
 )
 
+from effects.approval import DEFAULT_EXPIRY, ApprovalRule
+from effects.arguments import ArgumentSchema
 from effects.classes import EffectClass, highest
 from effects.durations import format_duration, parse_duration
 from effects.footprint import Template
-from effects.rules import CompiledCondition, Condition, Rule
+from effects.rules import CompiledCondition, Rule
 from effects.upstream import Upstream
 
 DEFAULT_TIMEOUT = 30.0
@@ -29,9 +31,6 @@ DEFAULT_MAX_RESULT = 1 << 20
 LARGEST_MAX_RESULT = 16 << 20
 """Most bytes that a table may ask for: an answer is one event of the ledger."""
 
-ALWAYS = "required"
-"""``approval: required``: every call of the tool waits for a person."""
-
 
 def _template(source: object) -> Template:
     if not isinstance(source, str):
@@ -39,14 +38,11 @@ def _template(source: object) -> Template:
     return Template.parse(source)
 
 
-def _approval(source: object) -> str:
-    if source != ALWAYS:
-        return Condition.compile(source).source
-    return ALWAYS
-
-
 Seconds = Annotated[
     float, PlainValidator(parse_duration), PlainSerializer(format_duration, when_used="unless-none")
+]
+Schema = Annotated[
+    ArgumentSchema, PlainValidator(ArgumentSchema.compile), PlainSerializer(lambda it: it.document)
 ]
 Templates = tuple[Annotated[Template, PlainValidator(_template), PlainSerializer(str)], ...]
 
@@ -69,7 +65,8 @@ class Tool(BaseModel):
     ``effect``: the pinned class. ``reads``, ``writes``: key templates; None: undeclared, empty: none.
     ``timeout``, ``window`` (how long the tool recognises an idempotency key), ``max_age`` (how old an answer
     may be): seconds. ``max_result``: bytes of an answer that are taken. ``speculate`` None: as ``open_world``
-    says. ``approval``: ``required`` or the CEL source of a condition.
+    says. ``approval``: which calls wait for a person; what a person allows is good for ``approval_expires`` seconds
+    (None: an hour). ``schema`` (here ``arguments_schema``): JSON Schema of the arguments.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -86,7 +83,14 @@ class Tool(BaseModel):
     max_age: Seconds | None = None
     max_result: StrictInt = Field(default=DEFAULT_MAX_RESULT, ge=1, le=LARGEST_MAX_RESULT)
     probe: Probe | None = None
-    approval: Annotated[str, PlainValidator(_approval)] | None = None
+    approval: Annotated[ApprovalRule, PlainValidator(ApprovalRule.parse), PlainSerializer(str)] | None = None
+    approval_expires: Seconds | None = None
+    arguments_schema: Schema | None = Field(default=None, alias="schema")
+
+    @property
+    def approval_seconds(self) -> float:
+        """How long what a person allows is good."""
+        return DEFAULT_EXPIRY if self.approval_expires is None else self.approval_expires
 
     @property
     def possible(self) -> frozenset[EffectClass]:

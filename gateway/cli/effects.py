@@ -1,5 +1,6 @@
 """``commitgate effects``: the effect table, its versions, and what it says of a call."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ from effects.strict_json import JSONRefused, parse
 from gateway.cli.output import FormatOption, say, show_rows
 from gateway.cli.session import services
 from gateway.errors import InvalidRequest
+from gateway.wiring import utc_now
 
 app = typer.Typer(help="Effect classes of tools.", no_args_is_help=True)
 
@@ -19,7 +21,7 @@ def list_(format_: FormatOption = None) -> None:
     with services() as (wired, caller):
         force = wired.tables.current(caller.tenant)
     rows = [
-        {"tool": name, **tool.model_dump(mode="json", exclude_none=True)}
+        {"tool": name, **tool.model_dump(mode="json", exclude_none=True, by_alias=True)}
         for name, tool in force.table.tools.items()
     ]
     show_rows(
@@ -33,7 +35,7 @@ def explain(
     arguments: Annotated[str, typer.Argument(help="Its arguments, a JSON object.")] = "{}",
     format_: FormatOption = None,
 ) -> None:
-    """Say in which class a call would be decided, and why."""
+    """Say in which class a call would be decided, why, and what it would wait for or be refused for."""
     try:
         value = parse(arguments)
     except JSONRefused as error:
@@ -43,6 +45,7 @@ def explain(
     with services() as (wired, caller):
         force = wired.tables.current(caller.tenant)
     judged = force.table.classify(tool, value)
+    asks = None if judged.approval is None else judged.approval.asks(value, utc_now())
     row = {
         "tool": tool,
         "effect": judged.effect.value,
@@ -50,6 +53,8 @@ def explain(
         "may_speculate": judged.may_speculate,
         "because": judged.because,
         "footprint": judged.footprint.to_json(),
+        "approval": None if asks is None else asks.value,
+        "fault": None if judged.fault is None else asdict(judged.fault),
         "version": force.version,
     }
     show_rows([row], list(row), format_)

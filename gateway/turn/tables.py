@@ -1,8 +1,9 @@
 """The effect table in force: its version in the ledger and what it says."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from effects.arguments import MAX_ARGUMENTS, TOO_LONG
 from effects.strict_json import JSONRefused, parse
 from effects.table import Classification, EffectTable
 
@@ -25,14 +26,21 @@ class TableInForce:
         call = (tool, arguments_raw)
         known = self._known.get(call)
         if known is None:
-            known = self.table.classify(tool or "", _arguments(arguments_raw))
+            known = self._judge(tool or "", arguments_raw)
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
             self._known[call] = known
         return known
 
+    def _judge(self, tool: str, arguments_raw: str | None) -> Classification:
+        if arguments_raw is not None and len(arguments_raw) > MAX_ARGUMENTS:
+            # Not even read: the highest class that the tool's calls can have.
+            return replace(self.table.classify(tool, None), fault=TOO_LONG)
+        return self.table.classify(tool, arguments(arguments_raw))
 
-def _arguments(raw: str | None) -> Mapping[str, object] | None:
+
+def arguments(raw: str | None) -> Mapping[str, object] | None:
+    """The arguments that these bytes spell; None where they are no object in strict JSON."""
     if raw is None:
         return None
     try:

@@ -71,7 +71,7 @@ def test_the_example_is_read() -> None:
     assert table.tools["http_request"].timeout == 10.0
     assert table.tools["set_address"].window == 86400.0
     cancel = table.tools["cancel_order"]
-    assert cancel.approval == "required"
+    assert str(cancel.approval) == "required"
     assert cancel.probe is not None
     assert cancel.probe.arguments == {"order_id": "{order_id}"}
     assert table.servers["shop"].command == ("python", "-m", "shop")
