@@ -9,13 +9,13 @@ from ledger.events import EventType
 from ledger.reconcile.acceptance import AcceptedBranch
 from ledger.reconcile.case import Case, SpelledCall
 from ledger.reconcile.finding import Finding, FindingKind
-from ledger.reconcile.trail import Trail, body_of
+from ledger.reconcile.trail import ENDS, Trail, body_of
 
 
 def lost(case: Case) -> Iterator[Finding]:
     """Accepted calls that nothing stands in the way of, and that nobody sent, or sent and left without an outcome.
 
-    A call that waits behind another one in flight or in doubt is not lost: the doubt is the finding. A voided intent
+    A call that waits for approval, or behind another one that does, is in flight or in doubt, is not lost. A voided intent
     is lost too where all its tokens are accepted after all.
     """
     if not case.over:
@@ -45,16 +45,21 @@ def mismatches(case: Case) -> Iterator[Finding]:
 def _is_lost(case: Case, trail: Trail) -> bool:
     now = trail.standing()
     if now.over:
-        # Refused and final calls are over for good; only voiding can contradict the tokens.
+        # Refused, denied and final calls are over for good; only voiding can contradict the tokens.
         return _was_voided(trail) and case.end is StreamEnd.COMPLETED
-    if now.exposed or (now.settled_seq is not None and now.effect is not EffectClass.READ_ONLY):
+    if (
+        now.exposed
+        or now.awaiting
+        or (now.settled_seq is not None and now.effect is not EffectClass.READ_ONLY)
+    ):
         return False
-    exposed = [other.view() for other in case.others(trail) if other.standing().exposed]
-    return earlier_terminal(trail.view(), exposed, strict_writes=True)
+    standing = ((other, other.standing()) for other in case.others(trail))
+    waited_for = [other.view() for other, stands in standing if stands.exposed or stands.awaiting]
+    return earlier_terminal(trail.view(), waited_for, strict_writes=True)
 
 
 def _was_voided(trail: Trail) -> bool:
-    ends = trail.of(EventType.INTENT_VOIDED, EventType.INTENT_REFUSED, EventType.INTENT_FINAL)
+    ends = trail.of(*ENDS)
     return {event.type for event in ends} == {EventType.INTENT_VOIDED}
 
 

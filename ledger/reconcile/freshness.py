@@ -42,7 +42,8 @@ def _missed(case: Case, trail: Trail, final: Event) -> str | None:
 
 
 def _dispatched_seq(trail: Trail, final: Event) -> int | None:
-    attempt = None if final.attempt is None else trail.attempts.get(final.attempt)
-    if attempt is not None and attempt.started_seq:
-        return attempt.started_seq
-    return trail.standing(final.seq).dispatched_seq
+    now = trail.standing(final.seq)
+    own = None if final.attempt is None else trail.attempts.get(final.attempt)
+    # An adopted answer is as old as the dispatch that brought it.
+    attempt = own if now.adopted is None else now.adopted
+    return attempt.started_seq if attempt is not None and attempt.started_seq else now.dispatched_seq

@@ -75,7 +75,7 @@ def divergences(case: Case) -> Iterator[Finding]:
             yield case.finding(FindingKind.KEY_DIVERGENCE, trail, detail, seq=attempt.started_seq or None)
     for trail in case.trails.values():
         final = next(trail.of(EventType.INTENT_FINAL), None)
-        if final is not None and not trail.attempts:
+        if final is not None and not trail.attempts and trail.standing().adopted is None:
             why = "it has a final answer, and no dispatch is recorded"
             yield case.finding(FindingKind.KEY_DIVERGENCE, trail, why, seq=final.seq)
 

@@ -1,7 +1,7 @@
 """Counts over everything that was examined. Wasted early reads are counted here; they are no findings."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +15,9 @@ from ledger.reconcile.trail import Attempt, Trail, body_of
 
 @dataclass(slots=True)
 class Summary:
-    """``dispatches``: attempts. ``early_*``: reads sent on drafts, by what became of their answer: final, thrown away, or
-    overtaken and asked for again. ``writes``, ``idempotent_calls``: intents that may have been sent. ``paused``: accepted
+    """``dispatches``: attempts. ``early_*``: reads sent on drafts, by what became of their answer: final, thrown away,
+    overtaken and asked for again, or thrown away with its call and adopted by another.
+    ``writes``, ``idempotent_calls``: intents that may have been sent. ``paused``: accepted
     calls that wait because their tool is paused. ``log_entries``: lines of the tool's log that were held against.
     ``findings``: number of each kind that was found.
     """
@@ -27,6 +28,7 @@ class Summary:
     early_used: int = 0
     early_wasted: int = 0
     early_stale: int = 0
+    early_adopted: int = 0
     writes: int = 0
     idempotent_calls: int = 0
     blocks_cleared: int = 0
@@ -41,8 +43,9 @@ class Summary:
         self.unfinished += not any(e.type is EventType.STREAM_FINISHED for e in case.evidence.events)
         self.blocks_cleared += len(set(_blocks(case, EventType.BLOCK_CLEARED)))
         self.blocks_voided += len(set(_blocks(case, EventType.BLOCK_VOIDED)))
+        adopted = {(source.intent_id, attempt) for source, attempt in adoptions(case)}
         for trail in case.trails.values():
-            self._add_intent(trail)
+            self._add_intent(trail, adopted)
 
     def add_finding(self, finding: Finding) -> None:
         """Count one finding."""
@@ -58,6 +61,7 @@ class Summary:
                 "used": self.early_used,
                 "wasted": self.early_wasted,
                 "stale": self.early_stale,
+                "adopted": self.early_adopted,
             },
             "writes": self.writes,
             "idempotent_calls": self.idempotent_calls,
@@ -67,7 +71,7 @@ class Summary:
             "findings": dict(sorted(self.findings.items())),
         }
 
-    def _add_intent(self, trail: Trail) -> None:
+    def _add_intent(self, trail: Trail, adopted: Collection[tuple[str, int]]) -> None:
         attempts = [attempt for attempt in trail.ordered_attempts() if not attempt.lost]
         self.dispatches += len(attempts)
         sent = [attempt.effect for attempt in attempts if not attempt.unsent]
@@ -81,6 +85,8 @@ class Summary:
                 self.early_used += 1
             elif attempt.number in stale:
                 self.early_stale += 1
+            elif (trail.intent_id, attempt.number) in adopted:
+                self.early_adopted += 1
             elif trail.standing().over or attempt is not attempts[-1]:
                 self.early_wasted += 1
 
@@ -93,6 +99,16 @@ def _is_early(trail: Trail, attempt: Attempt) -> bool:
         released = [e for e in trail.of(EventType.INTENT_RELEASED) if e.seq < attempt.started_seq]
         said = body_of(released[-1]).get("release") if released else None
     return bool(said == Release.EARLY.value)
+
+
+def adoptions(case: Case) -> Iterator[tuple[Trail, int]]:
+    """Every dispatch that another intent has adopted: the intent that was sent, and the attempt."""
+    for event in case.evidence.events:
+        if event.type is EventType.INTENT_ADOPTED:
+            source = case.trails.get(str(body_of(event).get("from")))
+            attempt = body_of(event).get("attempt")
+            if source is not None and isinstance(attempt, int):
+                yield source, attempt
 
 
 def _blocks(case: Case, decided: EventType) -> Iterator[tuple[str | None, str, object]]:

@@ -59,7 +59,9 @@ class Attempt:
 class Standing:
     """Where an intent stands. ``effect``: the highest class recorded. ``over``: final, voided, refused or denied.
 
-    ``attempt``: the latest. ``open_attempt``: sent, outcome awaited. ``doubt_seq``: in doubt since then.
+    ``attempt``: the latest. ``open_attempt``: sent, outcome awaited. ``doubt_seq``: in doubt since then. ``adopted``: the
+    dispatch of another intent whose answer it has taken for its own, ``adopts_in_flight`` while that has no outcome.
+    ``awaiting``: a person has to approve it first.
     """
 
     effect: EffectClass
@@ -69,21 +71,28 @@ class Standing:
     doubt_seq: int | None = None
     dispatched_seq: int | None = None
     settled_seq: int | None = None
+    adopted: Attempt | None = None
+    adopts_in_flight: bool = False
+    awaiting: bool = False
 
     @property
     def exposed(self) -> bool:
-        """Sent and without an outcome, or in doubt."""
-        return self.open_attempt is not None or self.doubt_seq is not None
+        """Sent and without an outcome, or in doubt; by itself, or as the dispatch that it has adopted."""
+        return self.open_attempt is not None or self.doubt_seq is not None or self.adopts_in_flight
 
 
 @dataclass(slots=True)
 class Trail:
-    """Everything recorded about one intent. ``held``: its first ``intent.held``, None where there is none."""
+    """Everything recorded about one intent. ``held``: its first ``intent.held``, None where there is none.
+
+    ``adoptions``: by seq of each ``intent.adopted``, the dispatch that it names, as far as that is recorded.
+    """
 
     intent_id: str
     held: Event | None = None
     events: list[Event] = field(default_factory=list)
     attempts: dict[int, Attempt] = field(default_factory=dict)
+    adoptions: dict[int, Attempt] = field(default_factory=dict)
     _standings: dict[int | None, Standing] = field(default_factory=dict)
 
     @property
@@ -162,6 +171,8 @@ class Trail:
             if before is not None and event.seq >= before:
                 break
             now = _after(now, event)
+            if event.type is EventType.INTENT_ADOPTED:
+                now = _adopting(now, self.adoptions.get(event.seq), before)
         self._standings[before] = now
         return now
 
@@ -203,6 +214,11 @@ def trails(events: Iterable[Event], rows: Iterable[DispatchRow]) -> Mapping[str,
     for row in rows:
         trail = found.setdefault(row.intent_id, Trail(row.intent_id))
         trail.attempts.setdefault(row.attempt, Attempt(row.attempt)).row = row
+    for trail in found.values():
+        for event in trail.of(EventType.INTENT_ADOPTED):
+            source, number = found.get(str(body_of(event).get("from"))), body_of(event).get("attempt")
+            if source is not None and number in source.attempts:
+                trail.adoptions[event.seq] = source.attempts[number]
     return found
 
 
@@ -216,7 +232,16 @@ _OUTCOMES = frozenset(
     }
 )
 _OF_ATTEMPTS = _OUTCOMES | {EventType.DISPATCH_STARTED}
-_ENDS = frozenset({EventType.INTENT_FINAL, EventType.INTENT_VOIDED, EventType.INTENT_REFUSED})
+ENDS = frozenset(
+    {EventType.INTENT_FINAL, EventType.INTENT_VOIDED, EventType.INTENT_REFUSED, EventType.INTENT_DENIED}
+)
+_MOVES = ENDS | _OF_ATTEMPTS | {
+    EventType.INTENT_HELD,
+    EventType.INTENT_RELEASED,
+    EventType.INTENT_AWAITING_APPROVAL,
+    EventType.INTENT_APPROVED,
+    EventType.INTENT_ADOPTED,
+}  # fmt: skip
 _CLASSED = frozenset({EventType.INTENT_HELD, EventType.INTENT_RELEASED, EventType.DISPATCH_STARTED})
 
 
@@ -224,8 +249,13 @@ def _after(now: Standing, event: Event) -> Standing:
     if event.type in _CLASSED and "effect" in event.payload:
         said = effect_class(event.payload["effect"])
         now = replace(now, effect=highest(now.effect, said))
-    if event.type in _ENDS:
+    if event.type in _MOVES:
+        now = replace(now, awaiting=event.type is EventType.INTENT_AWAITING_APPROVAL)
+    if event.type in ENDS:
         return replace(now, over=True)
+    if event.type is EventType.INTENT_HELD and now.adopted is not None:
+        # What it had adopted came to nothing.
+        return replace(now, adopted=None, adopts_in_flight=False, dispatched_seq=None)
     if event.type is EventType.DISPATCH_STARTED:
         return Standing(now.effect, now.over, event.attempt, event.attempt, dispatched_seq=event.seq)
     settles_doubt = event.type is EventType.DISPATCH_RESOLVED or (
@@ -243,4 +273,20 @@ def _after(now: Standing, event: Event) -> Standing:
         open_attempt=None,
         doubt_seq=event.seq if event.type is EventType.DISPATCH_IN_DOUBT else None,
         settled_seq=event.seq if event.type is EventType.DISPATCH_SETTLED else now.settled_seq,
+    )
+
+
+def _adopting(now: Standing, source: Attempt | None, before: int | None) -> Standing:
+    """The answer of another intent's dispatch is its own, from the time on that this was sent."""
+    if source is None:
+        return now
+    outcomes = [event for event in source.outcomes if before is None or event.seq < before]
+    return replace(
+        now,
+        attempt=None,
+        open_attempt=None,
+        dispatched_seq=source.started_seq or None,
+        settled_seq=None,
+        adopted=source,
+        adopts_in_flight=source.started is not None and not outcomes,
     )

@@ -10,17 +10,19 @@ from ledger.events import Event
 from ledger.state import Branch, Intent, StreamState, Token
 
 
-def blanked(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
-    """The state without the texts of the payloads that ``event`` names: the same whether they are still there or gone."""
+def blanked(state: StreamState, _event: Event, body: Mapping[str, Any]) -> StreamState:
+    """The state without the texts of the payloads that an event names: the same whether they are still there or gone."""
     seqs = frozenset(body["seqs"])
-    branches, intents = dict(state.branches), dict(state.intents)
-    branch = branches.get(str(event.branch))
-    if branch is not None:
-        branches[branch.name] = _blank_branch(branch, seqs)
+    # Answers are adopted across branches, so what goes with a call may stand on any.
+    branches = {name: _blank_branch(branch, seqs) for name, branch in state.branches.items()}
+    intents = dict(state.intents)
     for intent_id in body["intents"]:
         intent = intents[intent_id]
         remains = body["remains"][str(intent.held_seq)]
         intents[intent_id] = _blank_intent(intent, remains.get("tool"))
+    for intent in [i for i in intents.values() if i.adopted_from in body["intents"]]:
+        # What it was answered stood in the payloads of its source.
+        intents[intent.intent_id] = replace(intent, result_content=None)
     return replace(
         state,
         branches=MappingProxyType(branches),

@@ -35,19 +35,30 @@ class Plan:
 
 
 def concerned(state: StreamState, meant: Intent) -> tuple[Intent, ...]:
-    """The intents whose texts go with ``meant``, itself first: of its branch, those that were drafted at its place too.
+    """The intents whose texts go with ``meant``, itself first.
 
-    Calls of the same block, and neighbours that share one token with it, are others' business: their arguments stay.
+    Of its branch those that were drafted at its place too; and those that share its answer, with whoever was drafted at
+    theirs: who adopted it, and whom it adopted it from. Calls of the same block, and neighbours that share one token
+    with it, are others' business: their arguments stay.
     """
-    others = (i for i in state.intents.values() if i is not meant and not i.redacted)
-    return (meant, *(other for other in others if _drafted_in_its_place(meant, other)))
+    living = [intent for intent in state.intents.values() if not intent.redacted]
+    found, heads = {meant.intent_id: meant}, [meant]
+    for head in heads:
+        found |= {i.intent_id: i for i in living if i is not head and _drafted_in_its_place(head, i)}
+        origins = {_origin(one) for one in found.values()}
+        sharing = [i for i in living if _origin(i) in origins and i.intent_id not in found]
+        found |= {i.intent_id: i for i in sharing}
+        heads += sharing
+    return tuple(found.values())
 
 
 def plan(state: StreamState, events: Iterable[Event], meant: Intent, name_stays: NameStays) -> Plan:
     """Plan the redaction of ``meant``. ``events``: all of the stream, which amount to ``state``."""
     intents = concerned(state, meant)
     ids = {intent.intent_id for intent in intents}
-    span = (min(i.start for i in intents), max(i.end for i in intents))
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for intent in intents:
+        spans.setdefault(intent.branch, []).append((intent.start, intent.end))
     remains: dict[int, Payload] = {}
     gone = set(state.redacted)
     walked = initial(state.tenant, state.commit_key)
@@ -60,7 +71,7 @@ def plan(state: StreamState, events: Iterable[Event], meant: Intent, name_stays:
             left = of_intent(event, name_stays)
             if left is not None:
                 remains[event.seq] = left
-        elif event.branch == meant.branch and before is not None and _spells(event, before, span, gone):
+        elif before is not None and _spells(event, before, spans.get(before.name, ()), gone):
             remains[event.seq] = of_tokens(event, before)
             gone.add(event.seq)
     return Plan(intents, remains)
@@ -81,14 +92,19 @@ def _drafted_in_its_place(meant: Intent, other: Intent) -> bool:
     return not (living and shared == 1 and follows and meant.start != other.start)
 
 
-def _spells(event: Event, before: Branch, span: tuple[int, int], gone: Set[int]) -> bool:
+def _origin(intent: Intent) -> str:
+    """Whose answer it has."""
+    return intent.adopted_from or intent.intent_id
+
+
+def _spells(event: Event, before: Branch, spans: Iterable[tuple[int, int]], gone: Set[int]) -> bool:
     """Whether it is a token event that holds tokens of these positions, accepted or not, or compares with what is gone."""
     if event.type not in TOKEN_EVENTS:
         return False
     if event.type is EventType.TOKENS_RULED and compared_draft(event, before) in gone:
         return True
     first, end = _reach(event, before)
-    return first < span[1] and span[0] < end
+    return any(first < stop and start < end for start, stop in spans)
 
 
 def _reach(event: Event, before: Branch) -> tuple[int, int]:

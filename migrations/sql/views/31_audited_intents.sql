@@ -18,6 +18,7 @@ with gathered as not materialized (
         max(t.seq) filter (where t.type in ('intent.voided', 'intent.refused', 'intent.denied')) as ended_seq,
         max(t.seq) filter (where t.type in ('intent.held', 'intent.released', 'intent.awaiting_approval', 'intent.approved'))
             as loosed_seq,
+        max(t.seq) filter (where t.type in ('intent.held', 'dispatch.started')) as begun_seq,
         max(t.seq) filter (where t.type = 'intent.adopted') as adopted_seq,
         (array_agg(t.body order by t.seq desc) filter (where t.type = 'intent.adopted'))[1] as adopted,
         max(t.seq) filter (where t.type = 'dispatch.expired') as expired_seq,
@@ -91,7 +92,7 @@ select s.shard, s.tenant, s.commit_key, s.intent_id, s.branch,
     s.final_attempt, s.final_rank, s.rank, s.is_over, s.only_voided, s.redacted
 from (
     select s.*, case when s.answer_seq > coalesce(s.dispatch_seq, 0) then s.answer_seq end as answered_seq,
-        coalesce(s.adopted_seq > coalesce(s.dispatch_seq, 0), false) as adopts
+        coalesce(s.adopted_seq > s.begun_seq, false) as adopts
     from standing s
 ) s
 left join lateral (

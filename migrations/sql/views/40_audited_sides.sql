@@ -101,7 +101,7 @@ cross join lateral (
             -- An adopted answer is as old as the dispatch that brought it.
             select t.body from trails t
             where t.intent_id = c.intent_id and t.type = 'intent.adopted' and t.seq < c.final_seq and not exists (
-                select from trails s where s.intent_id = t.intent_id and s.type = 'dispatch.started'
+                select from trails s where s.intent_id = t.intent_id and s.type in ('intent.held', 'dispatch.started')
                     and s.seq > t.seq and s.seq < c.final_seq
             )
             order by t.seq desc

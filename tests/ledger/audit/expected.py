@@ -14,7 +14,7 @@ from ledger.reconcile.acceptance import UnreadableTokens, accepted_branches
 from ledger.reconcile.case import Case, case_of
 from ledger.reconcile.evidence import Evidence
 from ledger.reconcile.examine import GRACE, examine
-from ledger.reconcile.summary import _is_early
+from ledger.reconcile.summary import _is_early, adoptions
 from ledger.reconcile.trail import body_of
 from ledger.reconcile.walk import Scope, Walk
 from ledger.sharding import StreamName
@@ -171,6 +171,7 @@ def early_reads(evidence: Evidence) -> dict[tuple[str, int], str | None]:
     """The fate of every early read, by intent and attempt."""
     case: Case = case_of(evidence, now=datetime.now(UTC), grace=GRACE)
     found: dict[tuple[str, int], str | None] = {}
+    adopted = {(source.intent_id, attempt) for source, attempt in adoptions(case)}
     for trail in case.trails.values():
         attempts = trail.ordered_attempts()
         final = next(trail.of(EventType.INTENT_FINAL), None)
@@ -183,6 +184,8 @@ def early_reads(evidence: Evidence) -> dict[tuple[str, int], str | None]:
                 fate = "used"
             elif attempt.number in stale:
                 fate = "stale"
+            elif (trail.intent_id, attempt.number) in adopted:
+                fate = "adopted"
             elif trail.standing().over or attempt is not attempts[-1]:
                 fate = "wasted"
             found[trail.intent_id, attempt.number] = fate

@@ -216,6 +216,10 @@ class Both:
             self.seen["given up as unavailable"] += 1
         if after.state == "voided" and after.result_status and before and not before.result_status:
             self.seen["early read answered after its block was voided"] += 1
+        if before is not None and before.state == "dispatched" and before.adopted_from is not None:
+            together = after.state == "settled" and after.adopted_from == before.adopted_from
+            self.seen["adopted in flight: settled together"] += together
+            self.seen["adopted in flight: came to nothing"] += after.adopted_from is None
         if after.stale and not (before and before.stale):
             self.seen[f"early read stale, {after.block.value}"] += 1
 

@@ -4,6 +4,7 @@ Written from design.md alone ("Life of an intent", "Effect classes at the gate",
 stream"). Nothing of ``effects``, ``ledger`` or ``gateway`` is used.
 """
 
+import copy
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -15,7 +16,10 @@ OVER = ("voided", "refused")
 
 @dataclass
 class Call:
-    """One call, mutable. ``sent_fact``, ``settled_fact``: when it was last sent and settled, counted in facts."""
+    """One call, mutable. ``sent_fact``, ``settled_fact``: when it was last sent and settled, counted in facts.
+
+    ``adopted``: the call whose answer it takes for its own, and the attempt of that one.
+    """
 
     lane: str
     round: int
@@ -45,6 +49,11 @@ class Call:
     content: object = None
     not_before: datetime | None = None
     resolved: bool = False
+    adopted: tuple[tuple[str, int, int, int], int] | None = None
+
+    @property
+    def name(self) -> tuple[str, int, int, int]:
+        return (self.lane, self.start, self.ordinal, self.round)
 
     @property
     def tool(self) -> Tool:
@@ -71,6 +80,23 @@ class Call:
     @property
     def exposed(self) -> bool:
         return self.awaited is not None or self.state == "in_doubt"
+
+    @property
+    def let_go(self) -> bool:
+        """A twin that lives: it was let go, and is not over."""
+        return not self.over and (self.state != "held" or self.attempts > 0)
+
+    @property
+    def offers(self) -> bool:
+        """A voided early read with an answer, or in flight; what it adopted itself is adopted from where it came."""
+        if (
+            self.state != "voided"
+            or not self.early_answer
+            or self.adopted is not None
+            or self.sent_fact is None
+        ):
+            return False
+        return self.awaited is not None or self.status not in (None, "unavailable")
 
     def touches(self) -> str | None:
         """The one thing that it names, "" for nothing, None for anything of its upstream."""
@@ -195,6 +221,8 @@ class Gate:
             end(call, "voided", "stream_aborted")
         elif call.block == "cleared" and not call.sayable:
             end(call, "refused", "unknown_tool" if call.tool_name is not None else "unparsable")
+        elif self._may_adopt(call):
+            pass
         elif self._may_go(call):
             if call.state != "released" or (call.block == "cleared" and call.release == "early"):
                 self._let_go(call, "committed" if call.block == "cleared" else "early")
@@ -202,13 +230,42 @@ class Gate:
             call.state, call.release = "held", None
 
     def _may_go(self, call: Call) -> bool:
-        if self._paused(call):
+        if self._paused(call) or not self._its_turn(call):
             return False
+        return call.block == "cleared" or not any(other.let_go for other in self._equals(call))
+
+    def _its_turn(self, call: Call) -> bool:
         if call.block == "cleared":
             return not self.waits(call)
         if not call.reads or not call.tool.speculates:
             return False
         return self.policy.ahead or not self.waits(call)
+
+    def _equals(self, read: Call) -> list[Call]:
+        """The other calls that ask the same."""
+        asked = (read.tool_name, read.arguments)
+        return [c for c in self.calls if c is not read and (c.tool_name, c.arguments) == asked]
+
+    def _may_adopt(self, call: Call) -> bool:
+        """A read that was never sent, when its turn has come, takes what a voided early read brought or will bring."""
+        if not call.reads or call.state != "held" or call.attempts or not self._its_turn(call):
+            return False
+        offers = [other for other in self._equals(call) if other.offers and self._fresh(call, other)]
+        if not offers:
+            return False
+        # One that is answered before one in flight; of several the latest.
+        adopt(call, max(offers, key=lambda o: (o.awaited is None, o.sent_fact)))
+        return True
+
+    def _fresh(self, read: Call, source: Call) -> bool:
+        probe = copy.copy(read)
+        probe.sent_fact, probe.sent_at, probe.early_answer = source.sent_fact, source.sent_at, True
+        return not self._overtaken_but(probe, read) and not self._outdated(probe)
+
+    def _overtaken_but(self, probe: Call, read: Call) -> bool:
+        """As ``_overtaken``, of a stand-in for ``read``."""
+        others = [other for other in self.calls if other is not read]
+        return Gate(others, self.policy, self.finished, self.now)._overtaken(probe)
 
     def _paused(self, call: Call) -> bool:
         return call.not_before is not None and call.not_before > self.now
@@ -216,6 +273,22 @@ class Gate:
     def _let_go(self, call: Call, release: str) -> None:
         call.state, call.release, call.stale, call.not_before = "released", release, False, None
         call.keyed = call.keyed or not call.reads
+
+
+def adopt(call: Call, source: Call) -> None:
+    """It is as old as the dispatch that it adopts, and stands as that does."""
+    call.adopted = (source.name, source.attempts)
+    call.sent_fact, call.sent_at, call.early_answer = source.sent_fact, source.sent_at, True
+    call.state = "dispatched" if source.awaited is not None else "settled"
+    if call.state == "settled":
+        call.settled_fact, call.status, call.content = source.settled_fact, source.status, source.content
+
+
+def leave(call: Call) -> None:
+    """What it adopted came to nothing: held, as if it never had."""
+    call.adopted, call.state, call.release = None, "held", None
+    call.sent_fact = call.sent_at = None
+    call.early_answer = False
 
 
 def end(call: Call, state: str, why: str) -> None:

@@ -56,7 +56,7 @@ def _of_state(state: StreamState) -> dict[str, View]:
     views: dict[str, View] = {"stream": {"epoch": state.writer_epoch, "finished": state.finished}}
     views["stream"]["last_word"] = state.last_writer_at
     views |= {f"lane {name}": _branch(branch) for name, branch in state.branches.items()}
-    views |= {f"call {place_of(intent)}": _intent(intent) for intent in state.intents.values()}
+    views |= {f"call {place_of(intent)}": _intent(intent, state) for intent in state.intents.values()}
     facts = [(i.dispatch_seq, place_of(i), "sent") for i in state.intents.values()]
     facts += [(i.settled_seq, place_of(i), "settled") for i in state.intents.values()]
     views["facts"] = {"order": [f[1:] for f in sorted(f for f in facts if f[0] is not None)]}  # type: ignore[type-var]
@@ -107,11 +107,13 @@ def _call(call: Call) -> View:
         "result": (call.status, call.content),
         "not_before": call.not_before,
         "resolved": call.resolved,
+        "adopted": call.adopted,
     }
 
 
-def _intent(intent: Intent) -> View:
+def _intent(intent: Intent, state: StreamState) -> View:
     raw = intent.arguments_raw
+    source = None if intent.adopted_from is None else place_of(state.intents[intent.adopted_from])
     return {
         "span": (intent.start, intent.end, intent.byte_start, intent.byte_end),
         "tool": intent.tool,
@@ -136,6 +138,7 @@ def _intent(intent: Intent) -> View:
         ),
         "not_before": intent.retry_at,
         "resolved": intent.resolved,
+        "adopted": None if source is None else (source, intent.adopted_attempt),
     }
 
 

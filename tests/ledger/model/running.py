@@ -86,7 +86,7 @@ POSTGRES_NAMED = (
 NAMED = (
     *EVENTS,
     *(f"event {kind}" for kind in (
-        "intent.call_id", "intent.stale", "dispatch.in_doubt", "dispatch.resolved", "dispatch.late",
+        "intent.call_id", "intent.stale", "intent.adopted", "dispatch.in_doubt", "dispatch.resolved", "dispatch.late",
     )),
     # rulings
     "a cut", "a cut with an own token", "all accepted", "a window of 0, nothing drafted",
@@ -107,6 +107,9 @@ NAMED = (
     # reads that went early
     "early read used", "early read wasted", "early read stale, cleared", "early read stale, undecided",
     "early read answered after its block was voided",
+    # reads that took another's answer
+    "read held -> read settled", "read held -> read settled, final", "read held -> read dispatched",
+    "adopted in flight: settled together", "adopted in flight: came to nothing",
     # the life of a change
     *(f"change {move}" for move in (
         "held -> change released", "held -> change voided", "held -> change refused",

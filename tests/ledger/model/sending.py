@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from tests.ledger.model.calls import Call
+from tests.ledger.model.calls import Call, leave
 from tests.ledger.model.stream import TRIES, Model, Place
 
 
@@ -22,7 +22,7 @@ def claim(model: Model, place: Place, now: datetime) -> bool:
     call.awaited = call.attempts
     call.sent_fact, call.sent_at = model.facts, now
     call.first_sent_at = call.first_sent_at or now
-    call.settled_fact = call.status = call.content = None
+    call.settled_fact = call.status = call.content = call.adopted = None
     call.early_answer = call.release == "early"
     return True
 
@@ -49,6 +49,7 @@ def lose(model: Model, place: Place, attempt: int, retry_after: float, now: date
         _settle(model, call, "unavailable", {"because": "lost"})
     elif call.reads or _recognised(call, now):
         call.awaited = None
+        _tell_adopters(model, call)
         if call.state != "voided":
             call.state, call.release = "held", None
             call.not_before = now + timedelta(seconds=retry_after) if retry_after else None
@@ -75,6 +76,19 @@ def _settle(model: Model, call: Call, status: str, content: object) -> None:
     call.status, call.content = status, content
     if call.state != "voided":
         call.state, call.why_over = "settled", None
+    _tell_adopters(model, call)
+
+
+def _tell_adopters(model: Model, source: Call) -> None:
+    """Who adopted it while it was in flight has its answer now, or goes on without."""
+    for call in model.calls.values():
+        if call.state != "dispatched" or call.adopted != (source.name, source.attempts):
+            continue
+        if source.status in (None, "unavailable"):
+            leave(call)
+        else:
+            call.state, call.settled_fact = "settled", source.settled_fact
+            call.status, call.content = source.status, source.content
 
 
 def _recognised(call: Call, now: datetime) -> bool:
