@@ -8,13 +8,14 @@ GatewayError
 ├── TooLarge (413), UnsupportedMediaType (415)
 ├── Unauthorised (401)
 ├── Forbidden (403)
-│   └── ForbiddenHost, ForbiddenOrigin, FailPointsRefused
+│   └── ForbiddenHost, ForbiddenOrigin, OpenRefused, FailPointsRefused
 ├── NotFound (404)
-│   └── UnknownCommitKey, UnknownIntent, UnknownEvent, NoCheckpoint
+│   └── UnknownCommitKey, UnknownIntent, UnknownEvent, UnknownKey, NoCheckpoint
 ├── Conflict (409)
 │   ├── StaleWriter, WrongRound, WrongStart, WrongEnd, DraftsPending, StreamFinished
 │   ├── SpanNotDrafted, SpanOverlap, SpanOrder
 │   ├── StreamOfAnotherWriter, BatchIdReused, ExistsWithDifferent, NotInDoubt, Redacted
+│   ├── NotAwaitingApproval, ApprovalOfOtherArguments
 │   └── Contention
 ├── PreconditionFailed (412)
 └── Unavailable (503)
@@ -178,6 +179,13 @@ class ForbiddenOrigin(Forbidden):
     title = "Requests from this origin are not served"
 
 
+class OpenRefused(Forbidden):
+    """A gateway that nobody needs a key for listens on loopback only."""
+
+    code = "open_refused"
+    title = "A gateway without keys listens on loopback only"
+
+
 class NotFound(GatewayError):
     """There is no such thing in this tenant."""
 
@@ -214,6 +222,16 @@ class UnknownEvent(NotFound):
 
     def __init__(self, commit_key: str, seq: int) -> None:
         super().__init__(f"stream {commit_key!r} has no event {seq}")
+
+
+class UnknownKey(NotFound):
+    """No API key has this id."""
+
+    code = "unknown_key"
+    title = "No such key"
+
+    def __init__(self, key_id: str) -> None:
+        super().__init__(f"no key has the id {key_id!r}")
 
 
 class NoCheckpoint(NotFound):
@@ -331,6 +349,20 @@ class NotInDoubt(Conflict):
 
     code = "not_in_doubt"
     title = "The intent is not in doubt"
+
+
+class NotAwaitingApproval(Conflict):
+    """Only an intent that awaits approval can be approved or denied, and only once."""
+
+    code = "not_awaiting_approval"
+    title = "The intent awaits no approval"
+
+
+class ApprovalOfOtherArguments(Conflict):
+    """The approval names the digest of other arguments; ``arguments_digest`` is the intent's."""
+
+    code = "approval_of_other_arguments"
+    title = "The approval is for other arguments"
 
 
 class Redacted(Conflict):

@@ -13,9 +13,10 @@ from typing import Any, cast
 from effects.classes import EffectClass
 from effects.footprint import Footprint
 from effects.intent import BlockState, IntentState, Release, ResultStatus
-from ledger import lane
+from ledger import approval, lane
 from ledger.errors import BrokenHistory
 from ledger.events import Event, EventType
+from ledger.adoption import adopted, orphaned, settled_together
 from ledger.redaction.blanking import blanked
 from ledger.state import Branch, Intent, StreamState
 
@@ -114,7 +115,7 @@ def _block_decided(block: BlockState) -> Handler:
 def _held(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
     known = state.intents.get(body["intent_id"])
     if known is not None:
-        back = replace(known, state=IntentState.HELD, reason=body.get("reason"), release=None)
+        back = replace(orphaned(known), state=IntentState.HELD, reason=body.get("reason"), release=None)
         return _with_intent(state, back)
     intent = Intent(
         intent_id=body["intent_id"],
@@ -136,6 +137,7 @@ def _held(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamSt
         effect_version=body["effect_version"],
         footprint=Footprint.from_json(body["footprint"]),
         reason=body.get("reason"),
+        asked_because=body.get("approval"),
     )
     return _with_intent(state, intent)
 
@@ -157,7 +159,9 @@ def _released(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
 
 def _ended(to: IntentState) -> Callable[[Intent, Event, Mapping[str, Any]], Intent]:
     def handle(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
-        return replace(intent, state=to, reason=body["reason"], stale=False, retry_at=None)
+        return replace(
+            intent, state=to, reason=body["reason"], detail=body.get("detail"), stale=False, retry_at=None
+        )
 
     return handle
 
@@ -186,6 +190,9 @@ def _started(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
         first_dispatched_at=intent.first_dispatched_at or event.at,
         settled_seq=None,
         answered_early=intent.release is Release.EARLY,
+        approval=approval.spent(intent.approval, body["attempt"]),
+        adopted_from=None,
+        adopted_attempt=None,
         result_status=None,
         result_content=None,
     )
@@ -209,7 +216,11 @@ def _settled(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
 
 
 def _unanswered(intent: Intent) -> bool:
-    return intent.open_attempt is None and intent.state in (IntentState.HELD, IntentState.RELEASED)
+    return intent.open_attempt is None and intent.state in (
+        IntentState.HELD,
+        IntentState.AWAITING_APPROVAL,
+        IntentState.RELEASED,
+    )
 
 
 def _expired(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
@@ -260,6 +271,12 @@ def _late(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
     return _answered(intent, event, body) if unresolved else intent
 
 
+def _dispatch_settled(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
+    source = state.intents[body["intent_id"]]
+    state = _with_intent(state, _settled(source, event, body))
+    return settled_together(state, source, event, body) if source.state is IntentState.VOIDED else state
+
+
 def _of_intent(handle: Callable[[Intent, Event, Mapping[str, Any]], Intent]) -> Handler:
     def apply(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
         return _with_intent(state, handle(state.intents[body["intent_id"]], event, body))
@@ -281,11 +298,15 @@ _HANDLERS: Mapping[EventType, Handler] = {
     EventType.INTENT_RELEASED: _of_intent(_released),
     EventType.INTENT_REFUSED: _of_intent(_ended(IntentState.REFUSED)),
     EventType.INTENT_VOIDED: _of_intent(_ended(IntentState.VOIDED)),
+    EventType.INTENT_ADOPTED: adopted,
+    EventType.INTENT_AWAITING_APPROVAL: _of_intent(approval.asked),
+    EventType.INTENT_APPROVED: _of_intent(approval.approved),
+    EventType.INTENT_DENIED: _of_intent(_ended(IntentState.DENIED)),
     EventType.INTENT_CALL_ID: _of_intent(_call_id),
     EventType.INTENT_STALE: _of_intent(_stale),
     EventType.INTENT_FINAL: _of_intent(_final),
     EventType.DISPATCH_STARTED: _of_intent(_started),
-    EventType.DISPATCH_SETTLED: _of_intent(_settled),
+    EventType.DISPATCH_SETTLED: _dispatch_settled,
     EventType.DISPATCH_EXPIRED: _of_intent(_expired),
     EventType.DISPATCH_IN_DOUBT: _of_intent(_in_doubt),
     EventType.DISPATCH_RESOLVED: _of_intent(_resolved),

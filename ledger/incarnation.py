@@ -190,7 +190,7 @@ from database
 _UNSETTLED = text("""
 select distinct shard, tenant, commit_key from ledger.intents
 where shard = any(:shards) and (shard, tenant, commit_key) > (:shard, :tenant, :commit_key)
-    and state in ('held', 'released', 'dispatched') and block = 'cleared' and effect <> 'READ_ONLY'
+    and state in ('held', 'awaiting_approval', 'released', 'dispatched') and block = 'cleared' and effect <> 'READ_ONLY'
 order by shard, tenant, commit_key limit :limit
 """).bindparams(_SHARDS)
 

@@ -52,14 +52,30 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
+class Approval:
+    """A person's word that one call may be sent once, with the arguments of this digest.
+
+    ``spent_on``: the attempt that it was sent by, None before. ``expires_at``: it must be claimed before.
+    """
+
+    arguments_digest: str | None
+    by: str
+    note: str | None
+    expires_at: datetime
+    spent_on: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Intent:
     """One tool call asked for by one block, and how far it has come.
 
     ``effect``: the higher of the classes at creation and at release. ``closed_seq``: seq of the event that brought the
     block's last token. ``open_attempt``: the dispatch whose outcome is awaited. ``result_content`` is what came back,
-    as a JSON value. ``answered_early``: the answer held belongs to an early release. ``adopted_from``: the
+    as a JSON value. ``answered_early``: the answer held belongs to an early release. ``adopted_from``, ``adopted_attempt``:
+    the intent and the dispatch whose answer it takes for its own; None where it is one of its own. ``adopted_from``: the
     intent whose answer it has taken for its own. ``redacted``: its arguments, names,
-    footprint and answer were taken away.
+    footprint and answer were taken away. ``asked_because``: why a person has to decide, once that was asked for or was
+    true when it was held; ``approval``: what the person said. ``detail``: more about ``reason``.
     """
 
     intent_id: str
@@ -94,6 +110,8 @@ class Intent:
     first_dispatched_at: datetime | None = None
     settled_seq: int | None = None
     answered_early: bool = False
+    adopted_from: str | None = None
+    adopted_attempt: int | None = None
     final_seq: int | None = None
     result_status: ResultStatus | None = None
     result_content: object = None
@@ -101,6 +119,9 @@ class Intent:
     retry_at: datetime | None = None
     adopted_from: str | None = None
     redacted: bool = False
+    asked_because: str | None = None
+    approval: Approval | None = None
+    detail: Mapping[str, object] | None = None
 
     @property
     def place(self) -> tuple[int, int]:

@@ -4,6 +4,7 @@ Finality is decided before releases, both in the transaction of what caused them
 """
 
 import hashlib
+from dataclasses import asdict
 from datetime import timedelta
 
 from effects import gate
@@ -13,6 +14,8 @@ from effects.idempotency import idempotency_key
 from effects.intent import BlockState, IntentState, Release, ResultStatus, StreamEnd, stream_end
 from effects.policy import ReadsBehindWrites, WriteOrder
 from effects.strict_json import parse
+from gateway.turn import approving
+from gateway.turn.adopting import adopt, adoptable, answer_redacted, left_alone, twin_lives
 from gateway.turn.standing import Case, Standing
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
@@ -26,6 +29,8 @@ def advance(unfolding: Unfolding, force: TableInForce) -> None:
     before = -1
     while before != unfolding.state.seq:
         before = unfolding.state.seq
+        for intent in left_alone(unfolding.state):
+            _hold_again(unfolding, intent, "adopted_read_failed")
         _mark_stale(unfolding, standing)
         for action in (gate.Action.FINALISE, None):
             for intent_id in standing.living():
@@ -41,9 +46,9 @@ def decide_now(
     return gate.decide(
         gate.GateInput(
             effect=case.effect,
-            may_speculate=case.judged.may_speculate and case.judged.known and intent.problem is None,
+            may_speculate=case.judged.may_speculate and _sendable(case),
             block=intent.block,
-            approved=True,
+            approved=may_have_happened(intent) or approving.allowed(case, unfolding.now),
             earlier_terminal=not standing.waits(case, strict_writes=policy.write_order is WriteOrder.STRICT),
             may_run_ahead=policy.reads_behind_writes is ReadsBehindWrites.SEND,
             sent=_sent(intent),
@@ -51,8 +56,14 @@ def decide_now(
             paused=intent.retry_at is not None and intent.retry_at > unfolding.now,
             # What may have happened runs to its outcome, however the stream ended.
             stream_end=StreamEnd.OPEN if may_have_happened(intent) else stream_end(unfolding.state.finished),
+            adoptable=adoptable(standing, force, case, unfolding.now) is not None,
+            twin_lives=twin_lives(standing, case),
         )
     )
+
+
+def _sendable(case: Case) -> bool:
+    return case.judged.known and case.intent.problem is None and case.judged.fault is None
 
 
 def _sent(intent: Intent) -> gate.Sent:
@@ -74,8 +85,9 @@ def _answer(unfolding: Unfolding, standing: Standing, case: Case) -> gate.Answer
         return gate.Answer.NONE
     if intent.result_status is ResultStatus.UNAVAILABLE and intent.answered_early:
         return gate.Answer.UNAVAILABLE_EARLY
+    gone = answer_redacted(unfolding.state, intent)
     overtaken = standing.overtaken_by(case) is not None
-    return gate.Answer.STALE if overtaken or _too_old(unfolding, case) else gate.Answer.FRESH
+    return gate.Answer.STALE if gone or overtaken or _too_old(unfolding, case) else gate.Answer.FRESH
 
 
 def _too_old(unfolding: Unfolding, case: Case) -> bool:
@@ -93,7 +105,23 @@ def _mark_stale(unfolding: Unfolding, standing: Standing) -> None:
             continue
         if _answer(unfolding, standing, case) is gate.Answer.STALE:
             because = standing.overtaken_by(case) or unfolding.state.seq
-            unfolding.emit_for(EventType.INTENT_STALE, intent, attempt=intent.attempts, because_seq=because)
+            _tell_of_answer(unfolding, EventType.INTENT_STALE, intent, because)
+
+
+def _tell_of_answer(
+    unfolding: Unfolding, type_: EventType, intent: Intent, because_seq: int | None
+) -> None:
+    """Say something of the answer that the intent has: by which attempt it came, and whose that was if not its own."""
+    if intent.adopted_from is None:
+        unfolding.emit_for(type_, intent, attempt=intent.attempts, because_seq=because_seq)
+        return
+    body: dict[str, object] = {
+        "intent_id": intent.intent_id,
+        "attempt": intent.adopted_attempt,
+        "from": intent.adopted_from,
+        "because_seq": because_seq,
+    }
+    unfolding.emit(type_, body, branch=intent.branch, intent_id=intent.intent_id)
 
 
 def _step(
@@ -112,11 +140,16 @@ def _step(
     if only is not None and decision.action is not only:
         return
     if decision.action is gate.Action.FINALISE:
-        because = intent.settled_seq
-        unfolding.emit_for(EventType.INTENT_FINAL, intent, attempt=intent.attempts, because_seq=because)
+        _tell_of_answer(unfolding, EventType.INTENT_FINAL, intent, intent.settled_seq)
     elif decision.action is gate.Action.VOID:
         unfolding.emit_for(EventType.INTENT_VOIDED, intent, reason=decision.reason)
-    elif not _refused(unfolding, case, decision):
+    elif _refused(unfolding, case, decision):
+        return
+    elif decision.action is gate.Action.ADOPT:
+        source = adoptable(standing, force, case, unfolding.now)
+        if source is not None:
+            adopt(unfolding, intent, source)
+    else:
         _release_or_hold(unfolding, force, case, decision)
 
 
@@ -126,7 +159,7 @@ def _refused(unfolding: Unfolding, case: Case, decision: gate.Decision) -> bool:
     intent, judged = case.intent, case.judged
     if intent.block is not BlockState.CLEARED:
         return False
-    unsent = intent.state in (IntentState.HELD, IntentState.RELEASED)
+    unsent = intent.state in (IntentState.HELD, IntentState.AWAITING_APPROVAL, IntentState.RELEASED)
     if unsent and may_have_happened(intent):
         if judged.known:
             return False
@@ -134,15 +167,17 @@ def _refused(unfolding: Unfolding, case: Case, decision: gate.Decision) -> bool:
             EventType.DISPATCH_IN_DOUBT, intent, attempt=intent.attempts, because="may_not_be_repeated"
         )
         return True
-    reason = None
+    reason, detail = None, {}
     if unsent and intent.problem is not None:
         reason = intent.problem
     elif unsent and not judged.known:
         reason = "unknown_tool"
-    elif intent.attempts and _sends(decision) and judged.effect > intent.effect:
+    elif judged.fault is not None and (unsent or _sends(decision)):
+        reason, detail = "arguments_refused", {"detail": asdict(judged.fault)}
+    elif (intent.attempts or intent.adopted_from) and _sends(decision) and judged.effect > intent.effect:
         reason = "effect_raised"
     if reason is not None:
-        unfolding.emit_for(EventType.INTENT_REFUSED, intent, reason=reason)
+        unfolding.emit_for(EventType.INTENT_REFUSED, intent, reason=reason, **detail)
     return reason is not None
 
 
@@ -159,6 +194,9 @@ def _release_or_hold(unfolding: Unfolding, force: TableInForce, case: Case, deci
     elif decision.action is gate.Action.SEND_EARLY:
         if intent.state is not IntentState.RELEASED:
             _release(unfolding, force, case, Release.EARLY)
+    elif decision.reason == approving.AWAITING and intent.block is BlockState.CLEARED:
+        if intent.state is not IntentState.AWAITING_APPROVAL:
+            approving.ask(unfolding, force, case)
     elif decision.action is gate.Action.HOLD and intent.state is IntentState.RELEASED:
         _hold_again(unfolding, intent, decision.reason)
 
@@ -183,6 +221,7 @@ def _hold_again(unfolding: Unfolding, intent: Intent, reason: str) -> None:
         effect=intent.effect.value,
         effect_version=intent.effect_version,
         footprint=intent.footprint.to_json(),
+        **({} if intent.asked_because is None else {"approval": intent.asked_because}),
     )
 
 

@@ -10,7 +10,7 @@ from gateway.errors import TooManyCalls
 from gateway.turn.identity import intent_id
 from gateway.turn.opening import void_undecided
 from gateway.turn.scanner import BlockScanner
-from gateway.turn.tables import TableInForce
+from gateway.turn.tables import TableInForce, arguments
 from gateway.turn.unfolding import Unfolding
 from ledger.events import EventType
 from ledger.state import Branch, Intent
@@ -52,6 +52,9 @@ def hold(
     round_ = block_round(branch, block)
     identity = intent_id(unfolding.state, branch.name, block.start, call.ordinal, round_)
     judged = force.classify(call.tool, call.arguments_raw)
+    asks = None
+    if judged.approval is not None:
+        asks = judged.approval.asks(arguments(call.arguments_raw), unfolding.now)
     body: dict[str, object] = {
         "intent_id": identity,
         "round": round_,
@@ -69,6 +72,8 @@ def hold(
         "effect_version": force.version,
         "footprint": judged.footprint.to_json(),
     }
+    if asks is not None:
+        body["approval"] = asks.value
     unfolding.emit(EventType.INTENT_HELD, body, branch=branch.name, intent_id=identity)
     return unfolding.intent(identity)
 

@@ -1,8 +1,9 @@
 """What becomes of a stream's unsettled calls when the database came back as another incarnation of itself.
 
-What it had let go of may have been sent in what it lost, and so may a cleared call that waited for its turn: in what was
-lost the turn may have come. So a WRITE is in doubt, and is not sent by anybody's guess. An IDEMPOTENT call goes on under
-its key, its window counted from when it may first have been sent. Reads are sent again as ever.
+What it had let go of may have been sent in what it lost, and so may a cleared call that waited for its turn or for a
+person: in what was lost the turn may have come, or the approval. So a WRITE is in doubt, and is not sent by anybody's
+guess. An IDEMPOTENT call goes on under its key, its window counted from when it may first have been sent. Reads are sent
+again as ever.
 """
 
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from ledger.events import EventType
 from ledger.incarnation import RESTORED
 from ledger.state import Intent
 
-_UNSENT = (IntentState.HELD, IntentState.RELEASED)
+_UNSENT = (IntentState.HELD, IntentState.AWAITING_APPROVAL, IntentState.RELEASED)
 
 
 def doubt_unsettled(unfolding: Unfolding, force: TableInForce, since: Mapping[str, datetime]) -> None:

@@ -1,0 +1,38 @@
+"""What approval is to a state: asked for, given by a person, spent. Pure; part of the fold."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from effects.intent import IntentState
+from ledger.events import Event
+from ledger.state import Approval, Intent
+
+
+def asked(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
+    """After ``intent.awaiting_approval``. That a person has to decide stays true, whatever a table says later."""
+    return replace(
+        intent,
+        state=IntentState.AWAITING_APPROVAL,
+        reason=body["because"],
+        release=None,
+        asked_because=body["because"],
+        approval=None,
+    )
+
+
+def approved(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
+    """After ``intent.approved``: it waits for its turn like any other call."""
+    approval = Approval(
+        arguments_digest=body["arguments_digest"],
+        by=body["by"],
+        note=body["note"],
+        expires_at=datetime.fromisoformat(body["expires_at"]),
+    )
+    return replace(intent, state=IntentState.HELD, reason=None, approval=approval)
+
+
+def spent(approval: Approval | None, attempt: int) -> Approval | None:
+    """The approval after ``dispatch.started`` of this attempt."""
+    return None if approval is None else replace(approval, spent_on=attempt)
