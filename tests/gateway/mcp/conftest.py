@@ -1,53 +1,12 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
-from gateway.http.settings import HttpSettings
-from gateway.running import dispatcher_over
-from gateway.settings import Settings
-from tests.gateway.http.front import BODY_LIMIT, Front, front
-from tests.gateway.toolserver import ToolServer
+from tests.gateway.desk import Desk, open_desk
 from tests.postgres import TestDatabase
-
-
-@dataclass
-class Desk:
-    """A front with a dispatcher behind it, and the tools that it calls."""
-
-    front: Front
-    tools: ToolServer
-
-    @property
-    def url(self) -> str:
-        return self.front.url + "/mcp"
-
-    def apply(self, **tools: dict[str, Any]) -> None:
-        """Put these tools in force, each at its own path of the tool server."""
-        table = {
-            "tools": {
-                name: {**entry, "upstream": {"http": f"{self.tools.url}/{name}"}}
-                for name, entry in tools.items()
-            }
-        }
-        answer = self.front.client.post("/v1/effects", json=table)
-        assert answer.is_success, answer.text
 
 
 @pytest.fixture(scope="module")
 def desk(module_database: TestDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    settings = HttpSettings(body_limit=BODY_LIMIT, mcp_wait_seconds=2.0)
-    home = tmp_path_factory.mktemp("home")
-    with front(module_database, settings) as running, ToolServer() as tools:
-        dispatcher = dispatcher_over(
-            running.engine,
-            Settings(home=home, wake="poll", poll_seconds=0.02, lease_seconds=5, sweep_seconds=0.2),
-        )
-        dispatcher.start()
-        try:
-            yield Desk(running, tools)
-        finally:
-            dispatcher.stop(0)
+    with open_desk(module_database, tmp_path_factory.mktemp("home")) as made:
+        yield made

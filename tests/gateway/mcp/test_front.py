@@ -12,7 +12,7 @@ import pytest
 from mcp.client import Client
 from mcp_types import CallToolResult, TextContent
 
-from tests.gateway.mcp.conftest import Desk
+from tests.gateway.desk import Desk
 from tests.gateway.toolserver import ok, reset, status
 
 KEY = "commitgate/commit_key"

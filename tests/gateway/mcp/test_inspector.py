@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.mcp.conftest import Desk
+from tests.gateway.desk import Desk
 from tests.gateway.toolserver import ok
 
 INSPECTOR = "@modelcontextprotocol/inspector-cli@0.15.0"
