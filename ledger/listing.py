@@ -1,6 +1,6 @@
 """Lists for people: streams and intents of a tenant, newest first. Not for programs that must not miss one."""
 
-from sqlalchemy import Engine, Select, func, select
+from sqlalchemy import Engine, Select, func, literal, select
 
 from effects.intent import IntentState
 from ledger.events import EFFECTS_STREAM
@@ -34,6 +34,21 @@ def list_intents(
         intents.c.commit_key.desc(), intents.c.span_start, intents.c.ordinal, intents.c.round
     )
     return _rows(engine, query.limit(limit))
+
+
+def list_awaiting_approval(engine: Engine, tenant: str, *, limit: int) -> list[dict[str, object]]:
+    """At most ``limit`` intents of ``tenant`` that await a person's approval, the latest commit keys first."""
+    # A partial index is found only where its condition stands in the statement itself, not in a parameter.
+    awaiting = literal(IntentState.AWAITING_APPROVAL.value, literal_execute=True)
+    query = (
+        select(intents)
+        .where(
+            intents.c.shard.in_(range(SHARDS)), intents.c.tenant == tenant, intents.c.state == awaiting
+        )
+        .order_by(intents.c.commit_key.desc(), intents.c.span_start, intents.c.ordinal)
+        .limit(limit)
+    )
+    return _rows(engine, query)
 
 
 def count_in_doubt(engine: Engine) -> int:

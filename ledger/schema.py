@@ -155,6 +155,9 @@ intents = Table(
     _column("adopted_from", Text(), "Intent whose answer it has taken for its own; null: none.", null=True),
     PrimaryKeyConstraint(*_KEY, "intent_id", name="intents_pkey"),
     Index("intents_released", *_KEY, "intent_id", postgresql_where=text("state = 'released'")),
+    Index(
+        "intents_awaiting_approval", *_KEY, "intent_id", postgresql_where=text("state = 'awaiting_approval'")
+    ),
     Index("intents_in_doubt", *_KEY, "intent_id", postgresql_where=text("state = 'in_doubt'")),
     Index(
         "intents_due", "shard", "retry_at", postgresql_where=text("state = 'held' and retry_at is not null")
