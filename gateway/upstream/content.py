@@ -3,6 +3,10 @@
 import base64
 
 from effects.strict_json import JSONRefused, parse
+from gateway.upstream.port import Layer
+
+TOO_LARGE = "result_too_large"
+"""Code of an answer that was cut."""
 
 PREFIX_BYTES = 4096
 """How much of an answer that is too large is kept."""
@@ -28,4 +32,23 @@ def content_of(body: bytes) -> object:
 def truncated(body: bytes, limit: int) -> dict[str, object]:
     """What is kept of an answer of more than ``limit`` bytes, of which ``body`` is the beginning."""
     prefix = body[:PREFIX_BYTES]
-    return {"truncated": True, "limit_bytes": limit, "raw_base64": base64.b64encode(prefix).decode()}
+    return {
+        "truncated": True,
+        "because": TOO_LARGE,
+        "limit_bytes": limit,
+        "raw_base64": base64.b64encode(prefix).decode(),
+    }
+
+
+def refused_in(content: object) -> Layer | None:
+    """Where an answer that the transport calls good says no after all: a JSON-RPC error, or ``isError`` of a tool, plain
+    or as a JSON-RPC result. None: it does not.
+    """
+    if not isinstance(content, dict):
+        return None
+    if content.get("jsonrpc") == "2.0":
+        if isinstance(content.get("error"), dict):
+            return Layer.PROTOCOL
+        result = content.get("result")
+        return Layer.TOOL if isinstance(result, dict) and result.get("isError") is True else None
+    return Layer.TOOL if content.get("isError") is True else None

@@ -8,7 +8,6 @@ import asyncio
 import ssl
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Final
 
 import httpx2
 
@@ -16,39 +15,24 @@ from effects.classes import EffectClass
 from effects.intent import ResultStatus
 from gateway.failpoints import FailPoint, reached
 from gateway.turn.dispatching import Assignment
-from gateway.upstream.content import content_of, truncated
-from gateway.upstream.port import Answered, MaybeSent, NotSent, Reply
+from gateway.upstream.content import content_of, refused_in, truncated
+from gateway.upstream.faults import fault_code, is_unclear
+from gateway.upstream.port import Answered, Layer, MaybeSent, NotSent, Reply
 from gateway.upstream.trace import fresh_traceparent
 
-MAX_RESPONSE_BYTES = 1 << 20
 CONNECT_TIMEOUT = 5.0
-
-_REQUEST_TIMEOUT: Final = 408
-_FAULTS: tuple[tuple[type[Exception], str], ...] = (
-    (httpx2.ConnectTimeout, "connect_timeout"),
-    (httpx2.PoolTimeout, "pool_timeout"),
-    (httpx2.ConnectError, "connect_failed"),
-    (httpx2.TimeoutException, "timeout"),
-    (httpx2.NetworkError, "connection_lost"),
-    (httpx2.ProtocolError, "protocol_error"),
-    (httpx2.UnsupportedProtocol, "invalid_url"),
-    (httpx2.InvalidURL, "invalid_url"),
-)
 
 
 class HttpUpstream:
     """Sends calls by HTTP/1.1. Redirects, cookies and the environment's proxies are ignored.
 
     Only reads travel on kept-alive connections: on one that the server has just closed nobody can tell whether a
-    request arrived. ``max_response_bytes``: larger answers are cut; they count as answers. ``connect_timeout`` in
-    seconds, never longer than the call's own. Use it from one event loop at a time.
+    request arrived. Answers larger than the tool's ``max_result`` are cut; they count as answers. ``connect_timeout``
+    in seconds, never longer than the call's own. Use it from one event loop at a time.
     """
 
-    def __init__(
-        self, *, max_response_bytes: int = MAX_RESPONSE_BYTES, connect_timeout: float = CONNECT_TIMEOUT
-    ) -> None:
+    def __init__(self, *, connect_timeout: float = CONNECT_TIMEOUT) -> None:
         """See the class."""
-        self._max_bytes = max_response_bytes
         self._connect_timeout = connect_timeout
         self._reads: httpx2.AsyncClient | None = None
         self._effects: httpx2.AsyncClient | None = None
@@ -66,7 +50,7 @@ class HttpUpstream:
         except TimeoutError:
             return progress.failed("timeout")
         except Exception as error:  # noqa: BLE001 - whatever it is, what counts is whether it was sent
-            return progress.failed(_code(error))
+            return progress.failed(fault_code(error))
 
     async def aclose(self) -> None:
         """Close both clients; see ``Upstream.aclose``."""
@@ -89,20 +73,12 @@ class HttpUpstream:
         )
         response = await client.send(request, stream=True)
         try:
-            if _is_unclear(response.status_code):
+            if is_unclear(response.status_code):
                 return MaybeSent(f"http_{response.status_code}")
-            return _answer(response.status_code, *await self._body(response), self._max_bytes)
+            body, whole = await _body(response, call.max_result)
+            return _answer(response.status_code, body, whole, call.max_result)
         finally:
             await response.aclose()
-
-    async def _body(self, response: httpx2.Response) -> tuple[bytes, bool]:
-        """As much of the body as is taken, and whether that is all of it."""
-        body = bytearray()
-        async for chunk in response.aiter_raw():
-            body += chunk
-            if len(body) > self._max_bytes:
-                return bytes(body), False
-        return bytes(body), True
 
     def _client(self, call: Assignment) -> httpx2.AsyncClient:
         if call.effect is EffectClass.READ_ONLY:
@@ -133,7 +109,8 @@ class _Progress:
 
 
 @cache
-def _authorities() -> ssl.SSLContext:
+def authorities() -> ssl.SSLContext:
+    """The authorities whose certificates are taken; made once, for that takes a while."""
     return httpx2.create_ssl_context(trust_env=False)
 
 
@@ -146,7 +123,7 @@ def _client(*, keep_alive: bool) -> httpx2.AsyncClient:
         limits=limits,
         follow_redirects=False,
         trust_env=False,
-        verify=_authorities(),
+        verify=authorities(),
         # A cookie that one call's answer sets must not travel with the next call, which may be another tenant's.
         cookies=CookieJar(policy=DefaultCookiePolicy(allowed_domains=[])),
     )
@@ -164,19 +141,22 @@ def _headers(call: Assignment) -> dict[str, str]:
     return headers
 
 
-def _is_unclear(status: int) -> bool:
-    return status < 200 or 300 <= status < 400 or status >= 500 or status == _REQUEST_TIMEOUT
+async def _body(response: httpx2.Response, limit: int) -> tuple[bytes, bool]:
+    """As much of the body as is taken, and whether that is all of it."""
+    body = bytearray()
+    async for chunk in response.aiter_raw():
+        body += chunk
+        if len(body) > limit:
+            return bytes(body), False
+    return bytes(body), True
 
 
 def _answer(status: int, body: bytes, whole: bool, limit: int) -> Answered:
     content = content_of(body) if whole else truncated(body, limit)
-    if status < 300:
-        return Answered(ResultStatus.OK, content)
-    return Answered(ResultStatus.TOOL_ERROR, {"http_status": status} if content is None else content)
-
-
-def _code(error: Exception) -> str:
-    for kind, code in _FAULTS:
-        if isinstance(error, kind):
-            return code
-    return f"failed_{type(error).__name__.lower()}"
+    if status >= 300:
+        said = {"http_status": status} if content is None else content
+        return Answered(ResultStatus.TOOL_ERROR, said, Layer.TOOL)
+    layer = refused_in(content)
+    if layer is not None:
+        return Answered(ResultStatus.TOOL_ERROR, content, layer)
+    return Answered(ResultStatus.OK, content)

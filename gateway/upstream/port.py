@@ -1,21 +1,31 @@
 """The port to tools: one transmission of one call, and what is known of it afterwards."""
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Literal, Protocol
 
 from effects.intent import ResultStatus
 from gateway.turn.dispatching import Assignment
 
 
+class Layer(StrEnum):
+    """Who said no: the transport (an HTTP status), the protocol (a JSON-RPC error) or the tool itself."""
+
+    TRANSPORT = "transport"
+    PROTOCOL = "protocol"
+    TOOL = "tool"
+
+
 @dataclass(frozen=True, slots=True)
 class Answered:
     """The tool answered: it did what was asked (``ok``) or refused on its own account (``tool_error``).
 
-    ``content`` is a JSON value.
+    ``content`` is a JSON value. ``layer``: where a refusal comes from.
     """
 
     status: Literal[ResultStatus.OK, ResultStatus.TOOL_ERROR]
     content: object = None
+    layer: Layer | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,130 @@
+"""What a call over MCP came to, judged in three layers: transport, protocol, tool.
+
+The transport comes first: no answer, or an HTTP status that says neither yes nor no, leaves the call unclear whatever the
+body says. Then the protocol: a JSON-RPC error is an answer, and the tool's. Then the tool: ``isError`` wins over whatever
+else the result holds. A result is kept as it came; it is not held against the tool's output schema.
+"""
+
+from typing import Any, Final
+
+from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, ErrorData, jsonrpc_message_adapter
+
+from effects.canonical import canonical
+from effects.classes import EffectClass
+from effects.intent import ResultStatus
+from effects.strict_json import JSONRefused
+from gateway.turn.dispatching import Assignment
+from gateway.upstream.content import content_of, truncated
+from gateway.upstream.faults import is_unclear
+from gateway.upstream.mcp.line import Odd
+from gateway.upstream.mcp.passage import Passage
+from gateway.upstream.port import Answered, Layer, MaybeSent, NotSent, Reply
+
+NO_ANSWER: Final = "no_answer"
+SESSION_EXPIRED: Final = "session_expired"
+_ACCEPTED, _NOT_FOUND = 202, 404
+_COMPLETE: Final = (None, "complete")
+
+
+def of_result(call: Assignment, result: dict[str, Any]) -> Reply:
+    """The reply that a JSON-RPC result is."""
+    if isinstance(result, Odd):
+        return Answered(ResultStatus.OK, _kept(call, result.raw, cut=result.cut))
+    kind = result.get("resultType")
+    if kind == "input_required":
+        # It asks for what nobody here gives, and has not done its work.
+        return _protocol_error({"because": "input_required"})
+    if kind not in _COMPLETE and "content" not in result:
+        return MaybeSent("unfinished")
+    failed = result.get("isError") is True
+    content = _content(call, result)
+    if failed:
+        return Answered(ResultStatus.TOOL_ERROR, content, Layer.TOOL)
+    return Answered(ResultStatus.OK, content)
+
+
+def of_error(call: Assignment, passage: Passage, error: ErrorData, *, in_session: bool) -> Reply:
+    """The reply that an error of the SDK stands for, which the server sent or the transport made up.
+
+    ``in_session``: the server knows this connection by a session id, so that HTTP 404 means that it forgot it.
+    """
+    if passage.cut:
+        return Answered(ResultStatus.OK, _kept(call, bytes(passage.body), cut=True))
+    if passage.fault is not None:
+        return unclear(passage, passage.fault)
+    if passage.status is None:
+        return _over_a_pipe(passage, error)
+    return _over_http(call, passage, error, in_session=in_session)
+
+
+def unclear(passage: Passage, because: str) -> NotSent | MaybeSent:
+    """The reply where nothing came back: on which side of the line it was."""
+    return MaybeSent(because) if passage.begun else NotSent(because)
+
+
+def _over_a_pipe(passage: Passage, error: ErrorData) -> Reply:
+    # A server that is stopped answers what it breaks off with this code.
+    if not passage.begun or error.code == CONNECTION_CLOSED:
+        return unclear(passage, "connection_lost")
+    return _protocol_error(_error(error))
+
+
+def _over_http(call: Assignment, passage: Passage, error: ErrorData, *, in_session: bool) -> Reply:
+    status = passage.status or 0
+    if is_unclear(status):
+        return MaybeSent(f"http_{status}")
+    if status == _ACCEPTED:
+        return MaybeSent(NO_ANSWER)
+    if status == _NOT_FOUND and in_session and not _is_error(passage):
+        return _expired(call)
+    if status >= 300 and not _is_error(passage):
+        said = content_of(bytes(passage.body))
+        body = {"layer": Layer.TRANSPORT.value, "http_status": status, "body": said}
+        return Answered(ResultStatus.TOOL_ERROR, body, Layer.TRANSPORT)
+    if error.code == CONNECTION_CLOSED:
+        return MaybeSent("connection_lost")
+    if not passage.is_stream and not _is_error(passage):
+        return Answered(ResultStatus.OK, _kept(call, bytes(passage.body), cut=False))
+    if passage.is_stream and error.code == PARSE_ERROR:
+        return Answered(ResultStatus.OK, _kept(call, bytes(passage.body), cut=False))
+    return _protocol_error(_error(error))
+
+
+def _expired(call: Assignment) -> Reply:
+    """The server does not know the session (any more), so it did not look at the call. What may be sent again is; to a
+    WRITE the refusal is the answer, as every other HTTP 4xx is."""
+    if call.effect is EffectClass.READ_ONLY or (call.effect is EffectClass.IDEMPOTENT and call.window):
+        return MaybeSent(SESSION_EXPIRED)
+    content = {"layer": Layer.TRANSPORT.value, "because": SESSION_EXPIRED, "http_status": _NOT_FOUND}
+    return Answered(ResultStatus.TOOL_ERROR, content, Layer.TRANSPORT)
+
+
+def _is_error(passage: Passage) -> bool:
+    """Whether the body of an answer is a JSON-RPC error: the SDK makes one up where it is none."""
+    try:
+        message = jsonrpc_message_adapter.validate_json(bytes(passage.body), by_name=False)
+    except ValueError:
+        return False
+    return hasattr(message, "error")
+
+
+def _error(error: ErrorData) -> dict[str, object]:
+    return {"error": error.model_dump(mode="json", exclude_none=True)}
+
+
+def _protocol_error(said: dict[str, object]) -> Answered:
+    return Answered(ResultStatus.TOOL_ERROR, {"layer": Layer.PROTOCOL.value, **said}, Layer.PROTOCOL)
+
+
+def _content(call: Assignment, result: dict[str, Any]) -> object:
+    try:
+        spelled = canonical(result)
+    except JSONRefused:
+        # A number that two readers read differently, and the like: kept as text.
+        spelled = repr(result).encode("utf-8", "backslashreplace")
+        return _kept(call, spelled, cut=False)
+    return result if len(spelled) <= call.max_result else truncated(spelled, call.max_result)
+
+
+def _kept(call: Assignment, raw: bytes, *, cut: bool) -> object:
+    return truncated(raw, call.max_result) if cut or len(raw) > call.max_result else content_of(raw)

@@ -1,0 +1,138 @@
+"""An MCP server that we start: a process in a session of its own, spoken to over its stdin and stdout.
+
+The SDK has such a transport. This one differs where a gateway must: it says whether a call was written, it holds no line
+of any length, and it puts the accepted bytes of the arguments into the request.
+"""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from types import TracebackType
+from typing import Self
+
+import anyio
+import structlog
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.stdio import get_default_environment
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCRequest
+
+from gateway.upstream.mcp.lines import Lines, message_of
+from gateway.upstream.mcp.passage import CALL, PASSAGE
+
+CHUNK = 1 << 16
+GRACE = 2.0
+"""Seconds that a server has to end after its stdin is closed, and again after SIGTERM."""
+
+LOOK = 0.01
+"""Seconds between looks whether it has ended."""
+
+_log = structlog.get_logger(__name__)
+
+Inbox = MemoryObjectSendStream[SessionMessage | Exception]
+Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], "Pipe"]
+
+
+@asynccontextmanager
+async def stdio_transport(command: Sequence[str]) -> AsyncIterator[Streams]:
+    """Start ``command`` and speak to it. Raises OSError where it cannot be started.
+
+    It inherits the few harmless variables of the environment that the SDK names, and its stderr is ours. At the end its
+    whole process group is ended: first by closing stdin, then by SIGTERM, then by SIGKILL.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        env=get_default_environment(),
+        start_new_session=True,
+    )
+    inbox, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    reading = asyncio.create_task(_read(process, inbox))
+    try:
+        yield read, Pipe(process)
+    finally:
+        await asyncio.shield(_end(process))
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+        read.close()
+
+
+class Pipe:
+    """The write stream of the transport: each message goes to the process at once."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        """See the class."""
+        assert process.stdin is not None  # noqa: S101 - it was started with a pipe
+        self._process = process
+        self._stdin = process.stdin
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Write one message. Raises ``anyio.BrokenResourceError`` where the process is gone."""
+        if self._process.returncode is not None or self._stdin.is_closing():
+            raise anyio.BrokenResourceError
+        message = item.message
+        data = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        passage = PASSAGE.get()
+        if passage is not None and isinstance(message, JSONRPCRequest) and message.method == CALL:
+            data = passage.spell(data)
+            passage.begun = True
+        # All of it is taken at once: whoever gives up waiting leaves no half message behind.
+        self._stdin.write(data + b"\n")
+        try:
+            await self._stdin.drain()
+        except ConnectionError:
+            raise anyio.BrokenResourceError from None
+
+    async def aclose(self) -> None:
+        """Nothing: the process is ended by the transport."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+async def _read(process: asyncio.subprocess.Process, inbox: Inbox) -> None:
+    assert process.stdout is not None  # noqa: S101 - it was started with a pipe
+    lines = Lines()
+    listening = True
+    async with inbox:
+        # Also when nobody listens any more: a server that cannot write cannot end.
+        while chunk := await process.stdout.read(CHUNK):
+            for line in lines.feed(chunk):
+                message = message_of(line) if line else None
+                if line and message is None:
+                    _log.warning("mcp_line_not_understood", pid=process.pid)
+                if message is None or not listening:
+                    continue
+                try:
+                    await inbox.send(message)
+                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    listening = False
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    assert process.stdin is not None  # noqa: S101 - it was started with a pipe
+    with suppress(OSError):
+        process.stdin.close()
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if await _gone(process):
+            return
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
+    await _gone(process)
+
+
+async def _gone(process: asyncio.subprocess.Process) -> bool:
+    # Not process.wait(), which also waits for the pipes: a grandchild that holds one would make the server look alive.
+    deadline = time.monotonic() + GRACE
+    while process.returncode is None and time.monotonic() < deadline:
+        await asyncio.sleep(LOOK)
+    return process.returncode is not None
