@@ -1,0 +1,69 @@
+"""A crash at every fail point between an accepted token and a recorded outcome: nothing twice, nothing lost."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from gateway.failpoints import FailPoint
+from tests.crash import planted
+from tests.crash.judge import CONTRADICTED, OUT_OF_ORDER, STALE, UNRECORDED, WRITE_TWICE
+from tests.crash.outliving import outlive
+from tests.crash.plan import DISPATCHER, TOOL, WAYS, WRITE, Case, representatives
+from tests.crash.stage import Stage
+from tests.crash.tool import ACTED
+from tests.crash.trial import Crash
+
+
+def test_every_fail_point_is_in_the_plan() -> None:
+    assert {point.value for point in FailPoint} <= set(map(str, WAYS))
+
+
+def test_a_crash_at_every_fail_point(crash_stage: Stage, report: Callable[[str], None]) -> None:
+    crash_stage.in_force("http")
+    wrong, counts, doubts, slowest = [], Counter[str](), Counter[str](), 0.0
+    for case in representatives("http"):
+        trial = Crash(crash_stage, case).run()
+        counts.update(trial.at_rest.counts)
+        doubts.update(trial.doubts)
+        slowest = max(slowest, trial.rest_seconds)
+        if trial.faults:
+            wrong.append(f"{case}: {trial.faults}")
+    report(
+        f"a crash at each of {len(WAYS)} fail points: {dict(counts)}, doubts {dict(doubts)}, "
+        f"at rest after {slowest:.1f} s at most"
+    )
+    assert wrong == []
+    assert counts["in doubt"]
+    assert counts["sent again"]
+
+
+@pytest.mark.parametrize(
+    ("bug", "case", "faults"),
+    [
+        (
+            planted.SENDS_BEFORE_RECORDING,
+            Case(FailPoint.CLAIM_DECIDED, DISPATCHER, WRITE),
+            {UNRECORDED, WRITE_TWICE},
+        ),
+        (planted.REPEATS_WRITES, Case(ACTED, TOOL, WRITE, nth=1), {WRITE_TWICE}),
+        (
+            planted.IGNORES_ORDER,
+            Case(FailPoint.OUTCOME_COMMITTED, DISPATCHER, WRITE),
+            {OUT_OF_ORDER, STALE},
+        ),
+    ],
+)
+def test_a_planted_bug_is_found(crash_stage: Stage, bug: str, case: Case, faults: set[str]) -> None:
+    crash_stage.in_force("http")
+    assert faults & Crash(crash_stage, case, bug).run().faults.keys()
+
+
+def test_a_lease_that_was_outlived_sends_nothing(crash_stage: Stage) -> None:
+    crash_stage.in_force("http")
+    assert outlive(crash_stage).faults == {}
+
+
+def test_without_the_fence_it_is_sent_after_a_person_said_that_it_was_not(crash_stage: Stage) -> None:
+    crash_stage.in_force("http")
+    assert CONTRADICTED in outlive(crash_stage, planted.IGNORES_LEASES).faults

@@ -1,0 +1,36 @@
+"""Every fail point, every victim, every class, every upstream (``make test-long``); the table is kept in bench/results."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.crash import table
+from tests.crash.plan import matrix
+from tests.crash.stage import Stage
+from tests.crash.trial import Crash
+from tests.crash.upstreams import UPSTREAMS
+
+PIECES = 6
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("piece", range(PIECES))
+@pytest.mark.parametrize("upstream", UPSTREAMS)
+def test_every_combination(
+    crash_stage: Stage, upstream: str, piece: int, report: Callable[[str], None]
+) -> None:
+    crash_stage.in_force(upstream)
+    cases = list(matrix(upstream))
+    size = -(-len(cases) // PIECES)
+    rows, wrong = [], []
+    for case in cases[piece * size : (piece + 1) * size]:
+        trial = Crash(crash_stage, case).run()
+        rows.append(trial.row)
+        if trial.faults:
+            wrong.append(f"{case}: {trial.faults}")
+    table.keep(rows)
+    report(
+        f"crash matrix over {upstream}, piece {piece + 1} of {PIECES}: {len(rows)} cases, {len(wrong)} red"
+    )
+    assert wrong == []
