@@ -10,6 +10,7 @@ Codes of ``JSONRefused`` raised here:
 - ``json_too_deep``: more than ``MAX_DEPTH`` arrays and objects inside each other; such a text is not read at
   all
 - ``json_not_an_object``: ``members`` of something that is not an object
+- ``json_not_an_array``: ``elements`` of something that is not an array
 - ``json_duplicate_name``, ``json_not_finite``, ``json_integer_range``, ``json_surrogate``: refusals of a
   value in a text whose syntax is right. Syntax is judged first, so these never hide a text that does not
   parse.
@@ -114,6 +115,28 @@ def members(text: str) -> tuple[Member, ...]:
         refusals.append(_duplicate(repeated))
     if refusals:
         raise refusals[0]
+    return tuple(found)
+
+
+def elements(text: str) -> tuple[str, ...]:
+    """Read one JSON array; the exact substring that spells each element, without the whitespace around it.
+
+    Raises ``JSONRefused`` with ``json_syntax``, ``json_too_deep``, ``json_not_an_array``. What an element holds is not
+    judged beyond its syntax.
+    """
+    _refuse_depth(text)
+    walk = _Walk(text)
+    if not walk.take("["):
+        walk.value()
+        walk.finish()
+        raise JSONRefused("json_not_an_array", "the text is not a JSON array")
+    found: list[str] = []
+    if not walk.take("]"):
+        found.append(walk.member("").raw)
+        while walk.take(","):
+            found.append(walk.member("").raw)
+        walk.expect("]")
+    walk.finish()
     return tuple(found)
 
 

@@ -12,13 +12,14 @@ class Call:
     stable code). Both are set together with a ``problem`` where the call parses but its arguments hold a
     value that is refused (a duplicate name, NaN, an integer out of range, a lone surrogate): the call is
     refused under its tool's name. ``arguments_raw`` is the exact substring of the text that spells the
-    arguments object.
+    arguments object; where the format spells none in JSON it is ``built`` from the text by the detector.
     """
 
     ordinal: int
     tool: str | None
     arguments_raw: str | None
     problem: str | None = None
+    built: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,8 @@ def hold(
     }
     if asks is not None:
         body["approval"] = asks.value
+    if call.built:
+        body["arguments_built"] = True  # The block's bytes do not spell them.
     unfolding.emit(EventType.INTENT_HELD, body, branch=branch.name, intent_id=identity)
     return unfolding.intent(identity)
 

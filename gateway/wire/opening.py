@@ -4,17 +4,16 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
+from decoding.calls.formats import FORMATS
 from gateway.errors import NotSupported
 from gateway.turn.opening import StreamTerms
 from gateway.wire.base import CommitKey, Count, JSONObject, Name, Request
-
-FORMATS = ("hermes",)
 
 
 class ToolCalls(Request):
     """How tool calls are spelled in the tokens, and who finds them."""
 
-    format: Literal["hermes"]
+    format: Literal["hermes", "llama3", "mistral", "qwen3_coder"]
     source: Annotated[Literal["posted", "detected"], Field(alias="from")]
 
 
@@ -80,7 +79,8 @@ def refuse_unbuilt_terms(body: JsonValue) -> None:
     format_ = _member(body, "tool_calls", "format")
     if isinstance(format_, str) and format_ not in FORMATS:
         raise NotSupported(
-            f"tool calls are read in hermes form only yet, not {format_[:80]!r}", path="tool_calls.format"
+            f"tool calls are read in these forms: {', '.join(FORMATS)}; not {format_[:80]!r}",
+            path="tool_calls.format",
         )
 
 

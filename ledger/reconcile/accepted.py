@@ -104,9 +104,10 @@ def _other_call(trail: Trail, spelled: SpelledCall) -> str | None:
 
 
 def _not_within(case: Case, trail: Trail) -> str | None:
-    """Without a detector: the arguments, as they are sent, have to stand within the block's accepted bytes."""
+    """Without a detector: the arguments, as they are sent, have to stand within the block's accepted bytes, unless a detector
+    built them."""
     branch = (case.accepted or {}).get(trail.branch)
-    if branch is None or trail.arguments_raw is None:
+    if branch is None or trail.arguments_raw is None or trail.arguments_built:
         return None
     start, end = trail.byte_span
     if trail.arguments_raw.encode() in _bytes_of(branch, trail):

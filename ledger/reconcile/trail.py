@@ -137,6 +137,11 @@ class Trail:
         return cast("str | None", self._held("arguments_raw"))
 
     @property
+    def arguments_built(self) -> bool:
+        """Whether a detector made the arguments from text that does not spell them in JSON."""
+        return bool(self._held("arguments_built"))
+
+    @property
     def idempotency_keys(self) -> frozenset[str]:
         """Every key it was released with."""
         keys = {body_of(e).get("idempotency_key") for e in self.of(EventType.INTENT_RELEASED)}

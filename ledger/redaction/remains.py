@@ -26,6 +26,7 @@ _KEPT: Mapping[EventType, tuple[str, ...]] = {
         "byte_end",
         "closed_seq",
         "problem",
+        "arguments_built",
         "effect",
         "effect_version",
         "reason",

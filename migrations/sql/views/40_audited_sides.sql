@@ -182,8 +182,12 @@ cross join lateral (
         where c.accepted_seq is not null and not c.redacted and not exists (
             select from unnest(b.gaps) as gap (position) where gap.position >= c.span_start and gap.position < c.span_end
         ) and (
-            -- Where texts before the block are gone bytes cannot be counted, and whole tokens have to do.
-            coalesce(position(convert_to(c.arguments_raw, 'UTF8') in case
+            -- Where texts before the block are gone bytes cannot be counted, and whole tokens have to do. What a detector
+            -- built from another form than JSON does not stand there.
+            not exists (
+                select from trails h
+                where h.intent_id = c.intent_id and h.type = 'intent.held' and h.body ->> 'arguments_built' = 'true'
+            ) and coalesce(position(convert_to(c.arguments_raw, 'UTF8') in case
                 when (select min(gap.position) from unnest(b.gaps) as gap (position)) < c.span_end
                     then convert_to(array_to_string(b.tokens[c.span_start + 1:c.span_end], ''), 'UTF8')
                 else substring(b.spelled from c.byte_start::integer + 1

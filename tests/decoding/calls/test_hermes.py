@@ -7,7 +7,6 @@ import pytest
 
 from decoding.calls import hermes
 from decoding.calls.block import Block, Call
-from decoding.calls.formats import FORMATS, UnknownFormat, detector_for
 from decoding.calls.hermes import HermesDetector, HermesState
 from decoding.calls.scan import scan
 
@@ -218,13 +217,3 @@ def test_a_long_block_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     (block,) = scan(DETECTOR, tokens)
     assert (block.start, block.end) == (0, 100_002)
     assert lengths == [500_009]
-
-
-# Formats
-
-
-def test_formats_by_name() -> None:
-    assert all(scan(detector_for(name), [call("a")]) for name in FORMATS)
-    with pytest.raises(UnknownFormat, match="harmony") as refused:
-        detector_for("harmony")
-    assert refused.value.code == "not_supported"
