@@ -38,6 +38,7 @@ class Action(StrEnum):
     SEND_EARLY = "send_early"
     SEND = "send"
     SEND_AGAIN = "send_again"
+    ADOPT = "adopt"
     WAIT = "wait"
     FINALISE = "finalise"
     VOID = "void"
@@ -49,8 +50,11 @@ class GateInput:
 
     ``effect``: the higher of the classes at creation and now. ``earlier_terminal``: the order rule of the call's class is
     met (``effects.order.earlier_terminal``). ``may_run_ahead``: policy ``reads_behind_writes: send``. ``budget_left``:
-    another early read may be outstanding. ``predicted_survival``: probability that the block's drafts are accepted, None
-    where nobody predicts; an early read below ``survival_floor`` is not worth sending.
+    another early read may be outstanding. ``speculation_stopped``: most early reads of the tool were wasted lately.
+    ``predicted_survival``: probability that the block's drafts are accepted, None where nobody predicts; an early read below
+    ``survival_floor`` is not worth sending. ``adoptable``: a voided early read of the same commit key asked the same, and
+    what came of it, or will come, is fresh for this one. ``twin_lives``: a read that asks the same was let go and is not
+    over.
     """
 
     effect: EffectClass
@@ -68,6 +72,9 @@ class GateInput:
     budget_left: bool = True
     predicted_survival: float | None = None
     survival_floor: float = 0.0
+    adoptable: bool = False
+    twin_lives: bool = False
+    speculation_stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +141,8 @@ def _send_cleared(call: GateInput, *, is_read: bool) -> Decision:
         return Decision(Action.HOLD, "awaiting_approval")
     if not call.earlier_terminal:
         return Decision(Action.HOLD, "earlier_calls")
+    if is_read and call.adoptable:
+        return Decision(Action.ADOPT, "adoptable")
     if call.paused:
         return Decision(Action.HOLD, "paused")
     return Decision(Action.SEND, "cleared")
@@ -148,8 +157,19 @@ def _send_undecided(call: GateInput, *, is_read: bool) -> Decision:
         return Decision(Action.HOLD, "awaiting_approval")
     if not call.earlier_terminal and not call.may_run_ahead:
         return Decision(Action.HOLD, "earlier_calls")
+    if call.adoptable:
+        return Decision(Action.ADOPT, "adoptable")
     if call.paused:
         return Decision(Action.HOLD, "paused")
+    if call.twin_lives:
+        return Decision(Action.HOLD, "twin_lives")
+    return _speculate(call)
+
+
+def _speculate(call: GateInput) -> Decision:
+    """Whether an early read that may go is worth it."""
+    if call.speculation_stopped:
+        return Decision(Action.HOLD, "speculation_stopped")
     if not call.budget_left:
         return Decision(Action.HOLD, "budget_spent")
     if call.predicted_survival is not None and call.predicted_survival < call.survival_floor:

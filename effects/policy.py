@@ -3,8 +3,12 @@ finality").
 """
 
 from enum import StrEnum
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
+
+DEFAULT_EARLY_READS = 4
+"""Early reads that one commit key may have outstanding where the table does not say."""
 
 
 class WriteOrder(StrEnum):
@@ -29,9 +33,13 @@ class ReadsBehindWrites(StrEnum):
 
 
 class Policy(BaseModel):
-    """One policy for all tools of the table."""
+    """One policy for all tools of the table.
+
+    ``early_reads``: how many early reads one commit key may have outstanding (let go and not answered); 0: none is sent.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     write_order: WriteOrder = WriteOrder.STRICT
     reads_behind_writes: ReadsBehindWrites = ReadsBehindWrites.HOLD
+    early_reads: Annotated[StrictInt, Field(ge=0, le=1000)] = DEFAULT_EARLY_READS

@@ -20,6 +20,7 @@ from effects.classes import EffectClass
 from effects.document import place, read_document
 from effects.errors import EffectTableRefused
 from effects.footprint import Footprint, footprint
+from effects.limits import Limits
 from effects.policy import Policy
 from effects.rules import Verdict, rule
 from effects.strict_json import JSONValue
@@ -53,16 +54,21 @@ class Classification:
     approval_seconds: float = DEFAULT_EXPIRY
     fault: ArgumentFault | None = None
     probe: Probe | None = None
+    limits: Limits | None = None
 
 
 class EffectTable(BaseModel):
-    """Tools by name, the servers that they may name, and the policy for all of them. Immutable."""
+    """Tools by name, the servers that they may name, and the policy for all of them. Immutable.
+
+    ``limits``: of all tools together; those of a tool hold beside them.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     tools: dict[ToolName, Tool]
     servers: dict[ToolName, Server] = Field(default_factory=dict)
     policy: Policy = Policy()
+    limits: Limits | None = None
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -121,6 +127,7 @@ class EffectTable(BaseModel):
             approval_seconds=entry.approval_seconds,
             fault=_fault(entry, arguments),
             probe=entry.probe,
+            limits=entry.limits,
         )
 
     def _refuse_dangling(self) -> None:

@@ -19,6 +19,7 @@ from effects.arguments import ArgumentSchema
 from effects.classes import EffectClass, highest
 from effects.durations import format_duration, parse_duration
 from effects.footprint import Template
+from effects.limits import Limits
 from effects.rules import CompiledCondition, Rule
 from effects.upstream import Upstream
 
@@ -83,6 +84,7 @@ class Tool(BaseModel):
     max_age: Seconds | None = None
     max_result: StrictInt = Field(default=DEFAULT_MAX_RESULT, ge=1, le=LARGEST_MAX_RESULT)
     probe: Probe | None = None
+    limits: Limits | None = None
     approval: Annotated[ApprovalRule, PlainValidator(ApprovalRule.parse), PlainSerializer(str)] | None = None
     approval_expires: Seconds | None = None
     arguments_schema: Schema | None = Field(default=None, alias="schema")

@@ -41,10 +41,15 @@ def every_input() -> Iterator[GateInput]:
             continue
         if answer is Answer.NONE and sent is Sent.ANSWERED and effect is EffectClass.READ_ONLY:
             continue
-        yield GateInput(
+        call = GateInput(
             effect, speculate, block, attributable, agreed, approved, earlier, ahead, sent, answer, paused, end, budget,
             survival, 0.5,
         )  # fmt: skip
+        yield call
+        if effect is EffectClass.READ_ONLY and sent is Sent.NO:
+            for adoptable, twin in ((True, False), (False, True), (True, True)):
+                yield replace(call, adoptable=adoptable, twin_lives=twin)
+            yield replace(call, speculation_stopped=True)
 
 
 def breaches(call: GateInput, gate: Gate) -> list[str]:
@@ -57,6 +62,12 @@ def breaches(call: GateInput, gate: Gate) -> list[str]:
         return [] if impossible else ["raised without cause"]
     cleared = call.block is BlockState.CLEARED
     unsent = call.sent is Sent.NO
+    on_drafts = (
+        call.may_speculate
+        and call.block is BlockState.UNDECIDED
+        and call.stream_end is StreamEnd.OPEN
+        and (call.earlier_terminal or call.may_run_ahead)
+    )
     may_go = call.approved and not call.paused and call.stream_end is not StreamEnd.ABORTED
     clauses = {
         "an effect of undecided tokens went unnoticed": not impossible,
@@ -78,6 +89,7 @@ def breaches(call: GateInput, gate: Gate) -> list[str]:
             and call.stream_end is StreamEnd.OPEN
             and (call.earlier_terminal or call.may_run_ahead)
             and call.budget_left
+            and not call.speculation_stopped
             and call.predicted_survival is None
         ),
         "final: cleared and answered": action is not Action.FINALISE
@@ -99,7 +111,7 @@ def breaches(call: GateInput, gate: Gate) -> list[str]:
             and call.attributable
             and (call.agreed or read)
             and call.earlier_terminal
-            and action is not Action.SEND
+            and action is not (Action.ADOPT if call.adoptable else Action.SEND)
         ),
         "live: an undecided speculating read with nothing in its way goes": not (
             read
@@ -110,9 +122,23 @@ def breaches(call: GateInput, gate: Gate) -> list[str]:
             and call.stream_end is StreamEnd.OPEN
             and (call.earlier_terminal or call.may_run_ahead)
             and call.budget_left
+            and not call.speculation_stopped
             and call.predicted_survival is None
-            and action is not Action.SEND_EARLY
+            and not call.twin_lives
+            and action is not (Action.ADOPT if call.adoptable else Action.SEND_EARLY)
         ),
+        "adopted: an unsent read, where it might be sent itself": action is not Action.ADOPT
+        or (
+            read
+            and unsent
+            and call.adoptable
+            and call.approved
+            and call.stream_end is not StreamEnd.ABORTED
+            and (on_drafts or (cleared and call.attributable and call.earlier_terminal))
+        ),
+        "adopted, where that is possible, instead of sent": not call.adoptable
+        or action not in {Action.SEND, Action.SEND_EARLY},
+        "no second early send beside a living twin": action is not Action.SEND_EARLY or not call.twin_lives,
         "ended: undecided blocks are void": action is Action.VOID
         or call.block is not BlockState.UNDECIDED
         or call.stream_end is StreamEnd.OPEN,
@@ -151,9 +177,23 @@ def _never_stale(call: GateInput) -> Decision:
     return decide(replace(call, answer=Answer.FRESH) if call.answer is Answer.STALE else call)
 
 
+def _deaf_to(field: str) -> Gate:
+    def gate(call: GateInput) -> Decision:
+        return decide(replace(call, **{field: False}))
+
+    return gate
+
+
+def _adopting_anything(call: GateInput) -> Decision:
+    return Decision(Action.ADOPT, "adoptable") if call.adoptable else decide(call)
+
+
 @pytest.mark.parametrize(
     "gate",
     [
+        _deaf_to("adoptable"),
+        _deaf_to("twin_lives"),
+        _adopting_anything,
         _eager,
         _careless_of("attributable"),
         _careless_of("agreed"),

@@ -83,7 +83,7 @@ def test_a_clean_ledger_has_no_findings(ledger, tenant, reconcile):
         "streams": 1,
         "unfinished": 0,
         "dispatches": 8,
-        "early_reads": {"used": 1, "wasted": 1, "stale": 1},
+        "early_reads": {"used": 1, "wasted": 1, "stale": 1, "adopted": 0},
         "writes": 2,
         "idempotent_calls": 1,
         "blocks": {"cleared": 7, "voided": 2},

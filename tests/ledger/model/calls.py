@@ -227,7 +227,7 @@ class Gate:
             if call.state != "released" or (call.block == "cleared" and call.release == "early"):
                 self._let_go(call, "committed" if call.block == "cleared" else "early")
         elif call.state == "released":
-            call.state, call.release = "held", None
+            leave(call)
 
     def _may_go(self, call: Call) -> bool:
         if self._paused(call) or not self._its_turn(call):
@@ -285,10 +285,11 @@ def adopt(call: Call, source: Call) -> None:
 
 
 def leave(call: Call) -> None:
-    """What it adopted came to nothing: held, as if it never had."""
-    call.adopted, call.state, call.release = None, "held", None
-    call.sent_fact = call.sent_at = None
-    call.early_answer = False
+    """Held again; what it adopted, if it did, is not its own any more."""
+    call.state, call.release = "held", None
+    if call.adopted is not None:
+        call.adopted = call.sent_fact = call.sent_at = call.settled_fact = call.status = call.content = None
+        call.early_answer = False
 
 
 def end(call: Call, state: str, why: str) -> None:

@@ -115,14 +115,7 @@ class Histories(RuleBasedStateMachine):
         """What needs several acts in a row, and happens seldom by chance."""
         name, lane = self._lane(dice)
         said, *words = dice.pick(SCENES)
-        tokens = speech.tokens(dice, str(said), lane.drafted_end)
-        drafted: Said = {
-            "type": "tokens.drafted",
-            "branch": name,
-            "round": lane.round,
-            "start": lane.drafted_end,
-        }
-        self._write(drafted | {"tokens": tokens})
+        self._draft_this(dice, name, lane, str(said))
         for word in words:
             self._play(dice, name, word)
 
@@ -203,6 +196,8 @@ class Histories(RuleBasedStateMachine):
             if ends:
                 window = min(ends) - lane.head
                 self._write(speech.ruling(name, lane, window, window))
+        elif word.startswith("draft "):
+            self._draft_this(dice, name, lane, word.removeprefix("draft "))
         elif word.startswith("post"):
             self._post(dice, name, lane, -1 if word == "post the last" else -2)
         else:
@@ -218,6 +213,11 @@ class Histories(RuleBasedStateMachine):
 
     def _draft(self, dice: Dice, name: str, lane: Lane) -> None:
         self._write(speech.drafted(dice, name, lane))
+
+    def _draft_this(self, dice: Dice, name: str, lane: Lane, said: str) -> None:
+        tokens = speech.tokens(dice, said, lane.drafted_end)
+        place: Said = {"branch": name, "round": lane.round, "start": lane.drafted_end}
+        self._write({"type": "tokens.drafted", **place, "tokens": tokens})
 
     def _say(self, dice: Dice, name: str, lane: Lane) -> None:
         """Plain decoding."""

@@ -108,7 +108,7 @@ NAMED = (
     "early read used", "early read wasted", "early read stale, cleared", "early read stale, undecided",
     "early read answered after its block was voided",
     # reads that took another's answer
-    "read held -> read settled", "read held -> read settled, final", "read held -> read dispatched",
+    "nothing -> read settled", "nothing -> read dispatched",
     "adopted in flight: settled together", "adopted in flight: came to nothing",
     # the life of a change
     *(f"change {move}" for move in (

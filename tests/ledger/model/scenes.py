@@ -2,7 +2,7 @@
 in ways of their own; nothing is expected of them but that model and ledger agree.
 
 Words: what is drafted; ``a block`` and ``all`` are accepted, or all ``reject``ed; a verb is done to every call that it fits;
-seconds are waited.
+seconds are waited; ``draft`` drafts what follows it.
 """
 
 from tests.ledger.model.tools import spell
@@ -23,6 +23,20 @@ SCENES: tuple[Scene, ...] = (
     (spell("read", "y"), "send", "lose to the end", "all", "late"),
     (spell("read", "x"), "send", "reject", "ok"),
     (spell("read", "y") + spell("peek", "x"), "send", "reject", "lose", "late"),
+    (spell("read", "x"), "send", "ok", "reject", "draft " + spell("read", "x"), "all"),
+    (spell("read", "x"), "send", "reject", "draft " + spell("read", "x"), "ok", "all"),
+    (
+        spell("look", "y"),
+        "send",
+        "reject",
+        "draft " + spell("look", "y"),
+        "lose",
+        "send",
+        "all",
+        "send",
+        "ok",
+    ),
+    (spell("peek", "x") + spell("peek", "x"), "send", "all", "send", "ok"),
     (PUT_READ, "post the last", "post the first", "all"),
     (spell("poke", "x") + "a", "post the first", "all", "post the first", "send", "unsent"),
 )
