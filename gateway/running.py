@@ -11,7 +11,9 @@ from gateway.dispatcher.worker import Dispatcher, Hearing
 from gateway.service.tables import EffectTables
 from gateway.settings import Settings
 from gateway.upstream.http import HttpUpstream
-from gateway.upstream.routing import Routes
+from gateway.upstream.mcp.definitions import Quarantine
+from gateway.upstream.port import Upstream
+from gateway.upstream.routing import Later, Routes
 from gateway.wiring import utc_now
 from ledger.append import Ledger
 from ledger.listen import Listener
@@ -21,15 +23,18 @@ WITNESS_FOLDER = "databases"
 """Where in the home dispatchers keep what they saw last of each database."""
 
 
-def dispatcher_over(engine: Engine, settings: Settings) -> Dispatcher:
-    """A dispatcher over ``engine`` that sends to every kind of upstream; not started yet."""
+def dispatcher_over(engine: Engine, settings: Settings, quarantine: Quarantine | None = None) -> Dispatcher:
+    """A dispatcher over ``engine`` that sends to every kind of upstream; not started yet.
+
+    ``quarantine`` learns which tools of MCP servers it does not call because their definition changed.
+    """
     ledger = Ledger(engine, clock=utc_now, notify=settings.notify)
     hearing: Hearing = partial(Listener, engine) if settings.notify else nullcontext
     return Dispatcher(
         ledger,
         Work(engine),
         EffectTables(ledger, utc_now),
-        Routes({"http": HttpUpstream()}),
+        upstreams(quarantine or Quarantine()),
         DispatcherSettings(
             lease_floor=settings.lease_seconds,
             lease_margin=settings.lease_margin,
@@ -43,3 +48,15 @@ def dispatcher_over(engine: Engine, settings: Settings) -> Dispatcher:
         hearing=hearing,
         witness=WitnessFile(settings.home / WITNESS_FOLDER),
     )
+
+
+def upstreams(quarantine: Quarantine) -> Upstream:
+    """Every kind of upstream that there is."""
+
+    def mcp() -> Upstream:
+        # Loaded when a call needs it: the SDK takes a second.
+        from gateway.upstream.mcp.adapter import McpUpstream
+
+        return McpUpstream(quarantine)
+
+    return Routes({"http": HttpUpstream(), "mcp": Later(mcp)})

@@ -1,15 +1,18 @@
 """``commitgate effects``: the effect table, its versions, and what it says of a call."""
 
+import asyncio
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from effects.classes import EffectClass
 from effects.strict_json import JSONRefused, parse
+from effects.table import EffectTable
 from gateway.cli.output import FormatOption, say, show_rows
 from gateway.cli.session import services
-from gateway.errors import InvalidRequest
+from gateway.errors import InvalidRequest, Unavailable
 from gateway.wiring import utc_now
 
 app = typer.Typer(help="Effect classes of tools.", no_args_is_help=True)
@@ -86,3 +89,52 @@ def history(
             {"version": event.seq, "at": event.at.isoformat(), "by": event.payload["by"], "tools": said}
         )
     show_rows(rows, ["version", "at", "by"] + ([] if tool is None else ["tools"]), format_)
+
+
+@app.command("import-mcp")
+def import_mcp(
+    target: Annotated[str, typer.Argument(help="URL of the server, or the command that starts it.")],
+    alias: Annotated[str, typer.Option(help="What the table shall call the server.")] = "server",
+    prefix: Annotated[str, typer.Option(help="Put before the names of its tools.")] = "",
+    pin: Annotated[
+        list[str] | None, typer.Option(help="TOOL=CLASS: a class that you know; any number of times.")
+    ] = None,
+) -> None:
+    """Print what an MCP server offers, as YAML for an effect table; nothing is applied."""
+    from gateway.upstream.mcp.importing import Unreachable, fragment, listing_of, server_of
+
+    server = server_of(target)
+    try:
+        tools = asyncio.run(listing_of(server))
+    except Unreachable as error:
+        raise Unavailable(str(error)) from error
+    text = fragment(server, alias, tools, pinned=_pinned(pin or []), prefix=prefix)
+    EffectTable.parse(text)
+    typer.echo(text, nl=False)
+
+
+@app.command()
+def quarantine(format_: FormatOption = None) -> None:
+    """Ask the MCP servers of the table in force whether they still define their tools as pinned.
+
+    Ends with 3 where a tool would not be called.
+    """
+    from gateway.upstream.mcp.inspecting import held, inspect
+
+    with services() as (wired, caller):
+        force = wired.tables.current(caller.tenant)
+    rows = asyncio.run(inspect(force.table))
+    columns = ["tool", "server", "name", "standing", "pinned", "found"]
+    show_rows([asdict(row) for row in rows], columns, format_, title=f"version {force.version}")
+    if held(rows):
+        raise typer.Exit(3)
+
+
+def _pinned(pins: list[str]) -> dict[str, EffectClass]:
+    found = {}
+    for pin in pins:
+        name, _, spelled = pin.rpartition("=")
+        if not name or spelled not in EffectClass.__members__:
+            raise InvalidRequest(f"{pin!r} is not TOOL=READ_ONLY, TOOL=IDEMPOTENT or TOOL=WRITE")
+        found[name] = EffectClass(spelled)
+    return found

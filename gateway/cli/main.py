@@ -1,6 +1,6 @@
 """``commitgate``: the command line. Exit codes: 0 done, 1 it failed, 2 bad usage or bad input, 3 something was found.
 
-Whoever looks for something wrong ends with 3 where it found it: reconcile run, ledger verify, ledger rebuild --check.
+Whoever looks for something wrong ends with 3 where it found it: reconcile run, ledger verify, ledger rebuild --check, effects quarantine.
 """
 
 import sys
@@ -20,7 +20,7 @@ from ledger.errors import BadDatabaseUrl, LedgerError, NotAnAuditor, ToolLogRefu
 COMMANDS = {"serve": "serve", "worker": "serve", "demo": "demo", "decode": "decode"}
 """Single commands, each a function of its name in a module of this package."""
 
-NOUNS = ("db", "effects", "streams", "intents", "doubt", "reconcile", "ledger", "bench")
+NOUNS = ("db", "keys", "effects", "streams", "intents", "doubt", "approvals", "reconcile", "ledger", "bench")
 """Commands with verbs of their own, each the ``app`` of a module of this package."""
 
 
@@ -36,7 +36,7 @@ def application(*names: str) -> typer.Typer:
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         epilog="Exit codes: 0 done, 1 it failed, 2 bad usage or bad input, "
-        "3 something wrong was found (reconcile run, ledger verify, ledger rebuild --check).",
+        "3 something wrong was found (reconcile run, ledger verify, ledger rebuild --check, effects quarantine).",
     )
     # With a callback a single command keeps its name.
     app.callback()(_commitgate)

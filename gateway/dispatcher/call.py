@@ -78,7 +78,7 @@ class Call:
                 raise
             return end.reply
         if isinstance(end, Answered):
-            outcome = Outcome(end.status, end.content, tries=self._tries)
+            outcome = self._answered(end)
             await self._outcomes.settle(self._lease, outcome)
         elif isinstance(end, Fenced) and self._is_read:
             await self._outcomes.lose(self._lease, because=end.because)
@@ -97,7 +97,7 @@ class Call:
         reply = await _hold(waiting)
         reached(FailPoint.LATE_RECEIVED)
         if isinstance(reply, Answered):
-            outcome = Outcome(reply.status, reply.content, tries=self._tries)
+            outcome = self._answered(reply)
             await self._outcomes.settle(self._lease, outcome)
         elif isinstance(reply, NotSent) and not self._lost_before:
             await self._outcomes.settle(self._lease, self._unavailable(reply, unsent=True))
@@ -105,6 +105,9 @@ class Call:
     @property
     def _is_read(self) -> bool:
         return self._call.effect is EffectClass.READ_ONLY
+
+    def _answered(self, end: Answered) -> Outcome:
+        return Outcome(end.status, end.content, tries=self._tries, layer=end.layer)
 
     def _unavailable(self, end: NotSent | MaybeSent | Fenced, *, unsent: bool) -> Outcome:
         content = {"because": end.because}

@@ -101,12 +101,6 @@ def _in_force(event: Event) -> TableInForce:
 
 def _check_supported(table: EffectTable) -> None:
     for name, tool in table.tools.items():
-        for part in ("approval", "probe"):
+        for part in ("probe",):
             if getattr(tool, part) is not None:
                 raise NotSupported(f"tools.{name}.{part} is not supported yet", path=f"tools.{name}.{part}")
-        if tool.upstream is not None and tool.upstream.http is None:
-            raise NotSupported(
-                f"tools.{name}.upstream: only http is supported yet", path=f"tools.{name}.upstream"
-            )
-    if table.servers:
-        raise NotSupported("servers are not supported yet", path="servers")

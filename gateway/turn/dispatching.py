@@ -26,12 +26,14 @@ class Outcome:
     """What came back from one dispatch.
 
     ``unsent``: the call certainly never reached the tool. ``content`` is a JSON value. ``tries``: transmissions made.
+    ``layer``: where a refusal comes from, ``transport``, ``protocol`` or ``tool``.
     """
 
     status: ResultStatus
     content: object = None
     unsent: bool = False
     tries: int = 1
+    layer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,8 @@ def settle(unfolding: Unfolding, force: TableInForce, intent_id: str, attempt: i
     on_time = awaits(intent, attempt)
     content = None if intent.redacted else outcome.content
     body: dict[str, object] = {"status": outcome.status.value, "content": content}
+    if outcome.layer is not None:
+        body["layer"] = outcome.layer
     if on_time:
         body |= {"unsent": outcome.unsent, "tries": outcome.tries}
         unfolding.emit_for(EventType.DISPATCH_SETTLED, intent, attempt=attempt, **body)

@@ -1,13 +1,35 @@
 """Which adapter sends a call: the one for the kind of its upstream."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from gateway.turn.dispatching import Assignment
 from gateway.upstream.port import NotSent, Reply, Upstream
 
 NOT_WIRED = "upstream_not_wired"
 """Code of a call whose kind of upstream this process does not speak."""
+
+
+class Later:
+    """An upstream that is made, in a thread, when the first call needs it: what it speaks with may take long to load."""
+
+    def __init__(self, make: Callable[[], Upstream]) -> None:
+        """See the class."""
+        self._make = make
+        self._made: Upstream | None = None
+
+    async def send(self, call: Assignment, *, timeout: float | None) -> Reply:
+        """Transmit once; see ``Upstream.send``."""
+        if self._made is None:
+            made = await asyncio.to_thread(self._make)
+            # Calls that came at the same moment share what the first of them made.
+            self._made = self._made or made
+        return await self._made.send(call, timeout=timeout)
+
+    async def aclose(self) -> None:
+        """Close it, if it was ever needed."""
+        if self._made is not None:
+            await self._made.aclose()
 
 
 class Routes:

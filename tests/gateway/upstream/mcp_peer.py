@@ -11,7 +11,7 @@ import os
 import socket
 import sys
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 import anyio
 import mcp_types as types

@@ -131,7 +131,7 @@ class TestHttp(UpstreamSuite):
     """All that every adapter must do."""
 
 
-def sent(calls: list, upstream: HttpUpstream | None = None) -> list[Reply]:
+def sent(calls: list[Assignment], upstream: HttpUpstream | None = None) -> list[Reply]:
     async def run() -> list[Reply]:
         used = upstream or HttpUpstream()
         try:
