@@ -72,9 +72,8 @@ class Intent:
     ``effect``: the higher of the classes at creation and at release. ``closed_seq``: seq of the event that brought the
     block's last token. ``open_attempt``: the dispatch whose outcome is awaited. ``result_content`` is what came back,
     as a JSON value. ``answered_early``: the answer held belongs to an early release. ``adopted_from``, ``adopted_attempt``:
-    the intent and the dispatch whose answer it takes for its own; None where it is one of its own. ``adopted_from``: the
-    intent whose answer it has taken for its own. ``redacted``: its arguments, names,
-    footprint and answer were taken away. ``asked_because``: why a person has to decide, once that was asked for or was
+    the intent and the dispatch whose answer it takes for its own; None where it is one of its own. ``redacted``: its
+    arguments, names, footprint and answer were taken away. ``asked_because``: why a person has to decide, once that was asked for or was
     true when it was held; ``approval``: what the person said. ``detail``: more about ``reason``.
     """
 
@@ -117,7 +116,6 @@ class Intent:
     result_content: object = None
     resolved: bool = False
     retry_at: datetime | None = None
-    adopted_from: str | None = None
     redacted: bool = False
     asked_because: str | None = None
     approval: Approval | None = None

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from effects.footprint import Footprint
+from effects.intent import IntentState
 from ledger.events import Event
 from ledger.state import Branch, Intent, StreamState, Token
 
@@ -42,9 +43,13 @@ def _blank_tokens(tokens: tuple[Token, ...], seqs: frozenset[int]) -> tuple[Toke
 
 
 def _blank_intent(intent: Intent, tool: str | None) -> Intent:
+    approval = intent.approval
     return replace(
         intent,
         tool=tool,
+        reason=None if intent.state is IntentState.DENIED else intent.reason,
+        detail=None,
+        approval=None if approval is None else replace(approval, arguments_digest=None, note=None),
         arguments_raw=None,
         arguments_digest=None,
         footprint=Footprint(None, None, intent.footprint.upstream),

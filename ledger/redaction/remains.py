@@ -27,6 +27,7 @@ _KEPT: Mapping[EventType, tuple[str, ...]] = {
         "closed_seq",
         "problem",
         "arguments_built",
+        "approval",
         "effect",
         "effect_version",
         "reason",
@@ -49,6 +50,12 @@ _KEPT: Mapping[EventType, tuple[str, ...]] = {
     EventType.DISPATCH_LATE: ("intent_id", "attempt", "status"),
 }
 
+# What a person says may spell what the call spells, and the fold reads it.
+_SAID_BY_PEOPLE: Mapping[EventType, Mapping[str, None]] = {
+    EventType.INTENT_APPROVED: {"arguments_digest": None, "note": None},
+    EventType.INTENT_DENIED: {"reason": None},
+}
+
 
 def of_intent(event: Event, name_stays: NameStays) -> Payload | None:
     """What remains of an event about an intent; None where it holds nothing else, and stays. An ``intent.held`` never does."""
@@ -60,6 +67,7 @@ def of_intent(event: Event, name_stays: NameStays) -> Payload | None:
         tool = body.get("tool")
         kept |= {"tool": tool if isinstance(tool, str) and name_stays(tool) else None}
         kept |= {"arguments_raw": None, "arguments_digest": None}
+    kept |= _SAID_BY_PEOPLE.get(event.type, {})
     footprint = body.get("footprint")
     if isinstance(footprint, Mapping):
         kept["footprint"] = {"reads": None, "writes": None, "upstream": footprint["upstream"]}

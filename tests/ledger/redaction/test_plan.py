@@ -4,6 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from effects.table import EffectTable
+from gateway.turn import approving
+from gateway.turn.advance import advance
+from gateway.turn.tables import TableInForce
+from gateway.turn.unfolding import Unfolding
 from ledger.events import Event, EventType
 from ledger.fold import fold, initial
 from ledger.redaction import plan as planning
@@ -156,3 +161,66 @@ def test_a_ruling_before_the_call_goes_where_it_is_compared_with_what_is_gone(
     after, left = everything(desk.state, events, meant.intent_id)
     with pytest.raises(Exception):  # noqa: B017, PT011 - the control: it cannot be folded, or comes to something else
         assert folded(left) == after
+
+
+def adopting(*, in_flight: bool) -> tuple[Desk, list[Event]]:
+    """A read that was drafted, sent and rejected, and the same read elsewhere, which took its answer."""
+    desk = Desk()
+    text = spell("read", name="x")
+    desk.draft(text)
+    first = only(desk, "read")
+    desk.claim(first)
+    if not in_flight:
+        desk.settle(first, {"said": "x"})
+    desk.rule(desk.state.branches["main"].drafted_end, 0, own="so ")
+    desk.draft("then " * 40 + text)
+    if in_flight:
+        desk.settle(desk.state.intents[first.intent_id], {"said": "x"})
+    desk.rule_all()
+    return desk, finished(desk)
+
+
+@pytest.mark.parametrize("in_flight", [True, False])
+@pytest.mark.parametrize("meant", ["source", "adopter"])
+def test_who_shares_an_answer_is_redacted_together(meant: str, in_flight: bool) -> None:
+    desk, events = adopting(in_flight=in_flight)
+    [adopter] = [i for i in desk.state.intents.values() if i.adopted_from is not None]
+    assert adopter.adopted_from is not None
+    about = adopter.intent_id if meant == "adopter" else adopter.adopted_from
+    after, left = everything(desk.state, events, about)
+    assert folded(left) == after
+    assert all(i.redacted and i.result_content is None for i in after.intents.values())
+    assert "'said'" not in str([e.payload for e in left])
+
+
+def test_the_control_without_its_source_an_adopted_answer_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "_origin", lambda intent: intent.intent_id)
+    desk, events = adopting(in_flight=False)
+    [adopter] = [i for i in desk.state.intents.values() if i.adopted_from is not None]
+    _after, left = everything(desk.state, events, adopter.intent_id)
+    assert "'said'" in str([e.payload for e in left])
+
+
+ASKING = """
+tools:
+  create: {effect: WRITE, writes: [], approval: required, upstream: {http: "http://127.0.0.1:9/tools/create"}}
+"""
+
+
+@pytest.mark.parametrize("word", ["approve", "deny"])
+def test_what_people_said_of_a_call_goes_with_it(word: str) -> None:
+    desk = Desk(TableInForce(1, EffectTable.parse(ASKING)))
+    desk.draft(spell("create", name="marked"))
+    desk.rule_all()
+    unfolding = Unfolding(desk.state, desk.now)
+    intent = only(desk, "create")
+    if word == "approve":
+        approving.approve(unfolding, desk.force, intent, by="p", note="marked is fine")
+    else:
+        approving.deny(unfolding, intent, by="p", reason="not marked")
+    advance(unfolding, desk.force)
+    desk._take(unfolding)
+    events = finished(desk)
+    after, left = everything(desk.state, events, intent.intent_id)
+    assert folded(left) == after
+    assert "marked" not in str([e.payload for e in left]) + str(after)
