@@ -17,7 +17,7 @@ class Settings(BaseSettings):
     ``database_url`` unset: the embedded Postgres of ``home``. ``migration_database_url``: the owner's login, for
     ``db upgrade`` and ``db auditors`` only. ``reconciliation_database_url``: a login that only reads, for ``reconcile`` and
     ``ledger rebuild --check``; unset: the services' login. ``redaction_database_url``: the login that redacts, which no
-    service may be. ``pgbouncer``: a pooler in transaction mode stands before the database, so nothing is prepared.
+    service may be. ``api_key``: the key under which commands call a gateway. ``pgbouncer``: a pooler in transaction mode stands before the database, so nothing is prepared.
     ``wake``: how a dispatcher hears of what another process let go: ``notify`` (LISTEN on a connection of its own, and a
     slow poll) or ``poll`` alone; always ``poll`` behind a pooler. ``poll_seconds`` unset: as ``wake`` needs it.
     ``lease_seconds``: shortest lease of a dispatch; a tool's timeout plus ``lease_margin`` lengthens it.
@@ -33,6 +33,7 @@ class Settings(BaseSettings):
     migration_database_url: str | None = None
     reconciliation_database_url: str | None = None
     redaction_database_url: str | None = None
+    api_key: str | None = Field(default=None, repr=False)
     pgbouncer: bool = False
     pool_size: int = Field(default=10, ge=1, le=200)
     tenant: str = Field(default="default", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")

@@ -8,9 +8,11 @@ from functools import partial
 from sqlalchemy import Engine
 
 from gateway.metrics import Meter
+from gateway.service.approvals import Approvals
 from gateway.service.doubts import Doubts
 from gateway.service.finished_calls import FinishedCalls
 from gateway.service.intents import Intents
+from gateway.service.keyring import Keyring
 from gateway.service.log import SealedLog
 from gateway.service.services import Services
 from gateway.service.streams import Streams, Wake
@@ -36,6 +38,7 @@ class Wired:
     streams: Streams
     intents: Intents
     doubts: Doubts
+    approvals: Approvals
     log: SealedLog
     finished_calls: FinishedCalls
 
@@ -62,6 +65,7 @@ def wire(
         streams=Streams(ledger, tables, scanner, clock, wake),
         intents=Intents(ledger, tables, scanner, clock, wake),
         doubts=Doubts(engine, ledger, tables, clock, wake),
+        approvals=Approvals(engine, ledger, tables, clock, wake),
         log=SealedLog(LogReader(engine), lambda stream: read_heads(engine, [stream]).get(stream, 0)),
         finished_calls=FinishedCalls(ledger, tables, scanner, clock, wake),
     )
@@ -76,8 +80,10 @@ def services_over(
         intents=wired.intents,
         tables=wired.tables,
         doubts=wired.doubts,
+        approvals=wired.approvals,
         log=wired.log,
         finished_calls=wired.finished_calls,
+        keyring=Keyring(wired.engine, utc_now),
         heads=partial(read_heads, wired.engine),
         ready=ready,
         metrics=metrics or Meter(wired.engine).text,

@@ -1,6 +1,7 @@
 """``commitgate``: the command line. Exit codes: 0 done, 1 it failed, 2 bad usage or bad input, 3 something was found.
 
-Whoever looks for something wrong ends with 3 where it found it: reconcile run, ledger verify, ledger rebuild --check, effects quarantine.
+Whoever looks for something wrong ends with 3 where it found it: reconcile run, ledger verify, ledger rebuild
+--check, effects quarantine.
 """
 
 import sys

@@ -12,22 +12,23 @@ from gateway import failpoints
 from gateway.cli.output import say, write_line
 from gateway.collecting import collect_seldom
 from gateway.database import database
-from gateway.errors import Forbidden, Unavailable
+from gateway.errors import OpenRefused, Unavailable
 from gateway.http.app import create_app
+from gateway.http.guard import is_loopback
 from gateway.http.settings import HttpSettings
 from gateway.logs import configure_logs
 from gateway.metrics import Meter
 from gateway.running import dispatcher_over
 from gateway.sealing import sealing
+from gateway.service.keyring import Keyring
 from gateway.settings import Settings
+from gateway.upstream.mcp.definitions import Quarantine
 from gateway.wiring import services_over, wire
 from ledger.access.duty import Duty
 from ledger.access.login import check_login
 
 CLIENT_SILENCE_MS = 60_000
 """Milliseconds for which a client may leave bytes unacknowledged."""
-
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def serve(
@@ -38,8 +39,6 @@ def serve(
     ] = True,
 ) -> None:
     """Run the gateway, with a dispatcher inside unless --no-dispatch."""
-    if host not in LOOPBACK:
-        raise Forbidden(f"without keys the gateway runs open and listens on loopback only, not on {host}")
     settings = Settings()
     configure_logs()
     failpoints.arm()
@@ -47,19 +46,24 @@ def serve(
     needs = (Duty.WRITER, *([Duty.DISPATCHER] if dispatch else []), _of_the_log(settings))
     with database(settings, "commitgate-gateway", needs) as engine:
         failpoints.watch(engine)
-        running = dispatcher_over(engine, settings) if dispatch else None
+        quarantine = Quarantine()
+        running = dispatcher_over(engine, settings, quarantine) if dispatch else None
         wake = (lambda: None) if running is None else running.wake
         wired = wire(engine, wake=wake, notify=settings.notify)
         meter = Meter(engine)
         services = services_over(wired, ready=lambda: _ignore(check_login(engine, needs)), metrics=meter.text)
-        say(
-            f"open: no keys exist, so every caller on this machine may do everything in tenant {settings.tenant!r}"
-        )
-        app = create_app(services, HttpSettings(body_limit=settings.body_limit, tenant=settings.tenant))
+        may_open = _doors(services.keyring, settings, host)
+        http = HttpSettings(body_limit=settings.body_limit, tenant=settings.tenant, may_open=may_open)
+        app = create_app(services, http)
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
         app.state.stopping = lambda: server.should_exit
         meter.watch(
             "commitgate_live_streams", "Live event streams open here.", lambda: app.state.followers.count
+        )
+        meter.watch(
+            "commitgate_quarantined_tools",
+            "Tools of MCP servers that are not called because their definition changed.",
+            lambda: len(quarantine),
         )
         listening = _listen(host, port)
         for name in (signal.SIGINT, signal.SIGTERM):
@@ -74,6 +78,7 @@ def serve(
             finally:
                 if running is not None:
                     running.stop()
+                services.keyring.close()
 
 
 def worker() -> None:
@@ -94,6 +99,22 @@ def worker() -> None:
             write_line({"dispatching": running.worker_id})
             ended.wait()
             running.stop()
+
+
+def _doors(keyring: Keyring, settings: Settings, host: str) -> bool:
+    """Whether the gateway may run open; says so loudly where it does. Raises ``OpenRefused``."""
+    loopback, closed = is_loopback(host), keyring.any()
+    if not closed and not loopback:
+        raise OpenRefused(
+            f"no key was ever made, so the gateway would run open: it listens on loopback only, not on {host}."
+            " Make one first: commitgate keys create --role runtime"
+        )
+    if not closed:
+        say(
+            f"WARNING: open: no keys exist, so every caller on this machine may do everything in tenant {settings.tenant!r};"
+            " the first key (commitgate keys create) closes it"
+        )
+    return loopback
 
 
 def _ignore(_held: object) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Self
 import httpx2
 
 from gateway.demo.errors import DemoFailed
+from gateway.sinks.http import bearer
 
 Json = dict[str, Any]
 
@@ -17,9 +18,12 @@ NOT_FOUND = 404
 class Api:
     """A client of one gateway. Raises ``DemoFailed`` where it does not answer, or refuses."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, api_key: str | None = None) -> None:
         self.url = url
-        self._client = httpx2.Client(base_url=url, timeout=LONG_POLL + 30, trust_env=False)
+        self.api_key = api_key
+        self._client = httpx2.Client(
+            base_url=url, timeout=LONG_POLL + 30, trust_env=False, headers=bearer(api_key)
+        )
 
     def __enter__(self) -> Self:
         return self

@@ -17,10 +17,11 @@ class Follower:
     Leaving the block without an error tells what is recorded until then, too.
     """
 
-    def __init__(self, url: str, key: str, tell: Callable[[Json], None]) -> None:
+    def __init__(self, url: str, key: str, tell: Callable[[Json], None], api_key: str | None = None) -> None:
         self._key = key
         self._tell = tell
         self._url = url
+        self._api_key = api_key
         self._seq = 0
         self._ended = threading.Event()
         self._failure: Exception | None = None
@@ -40,7 +41,7 @@ class Follower:
 
     def _run(self) -> None:
         try:
-            with Api(self._url) as api:
+            with Api(self._url, self._api_key) as api:
                 while not self._ended.wait(PAUSE):
                     self._look(api)
                 self._look(api)

@@ -100,7 +100,7 @@ class _Stage:
         models = self._models(folder)
         self.ending.check()
         shop = opened(shop_child, self.home, READY_SECONDS)
-        api = self.stack.enter_context(Api(url_of(gateway, READY_SECONDS)))
+        api = self.stack.enter_context(Api(url_of(gateway, READY_SECONDS), settings.api_key))
         engine = self.stack.enter_context(database(settings, "commitgate-demo", [Duty.RECONCILER]))
         # Once more: it has to end before the hold on the database above is let go, whose end is waited for.
         self.stack.callback(gateway.stop)

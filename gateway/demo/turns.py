@@ -70,7 +70,7 @@ class Turns:
         """Decode one message and wait for its calls: what was said, and what the tools answered, in order."""
         role = "calls" if parent is None else "answer"
         self.show.message(MessageHeading(key, role, drafter.name, window))
-        with Follower(self.api.url, key, self.show.ledger):
+        with Follower(self.api.url, key, self.show.ledger, self.api.api_key):
             result = self._decode(key, said, drafter, window, parent)
             intents = self._rested(key)
         self.show.message_ended()
@@ -91,7 +91,7 @@ class Turns:
         if parent is not None:
             terms["parent"] = parent
         options = LoopOptions(window=window, max_new_tokens=MAX_NEW_TOKENS)
-        with HttpSink(self.api.url, key, terms, patience=5.0) as sink:
+        with HttpSink(self.api.url, key, terms, patience=5.0, api_key=self.api.api_key) as sink:
             return run_turn(self.models.target, drafter, prompt, sink, options, self._observe)
 
     def _observe(self, event: "LoopEvent") -> None:

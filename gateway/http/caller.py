@@ -1,7 +1,6 @@
 """Who calls, and what is called: given to every route.
 
-No keys exist yet, so the gateway runs open: everybody holds every role in one tenant, and an ``Authorization`` header is
-not looked at. ``gateway.http.guard`` keeps web pages and other names than this machine's out.
+``gateway.http.access`` says which role may call what, ``gateway.http.doors`` who somebody is.
 """
 
 from collections.abc import Callable
@@ -10,9 +9,10 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
+from gateway.http.doors import Doors
 from gateway.http.following import Followers
 from gateway.http.settings import HttpSettings
-from gateway.principal import Principal, everyone
+from gateway.principal import Principal
 from gateway.service.services import Services
 
 
@@ -29,17 +29,22 @@ class Call:
 
 
 async def identify(request: Request) -> Principal:
-    """Who sends the request."""
-    return everyone(cast("HttpSettings", request.app.state.settings).tenant)
+    """Who sends the request, and may call its route. Raises ``Unauthorised``, ``Forbidden``."""
+    known: Principal | None = getattr(request.state, "principal", None)
+    if known is not None:
+        return known
+    path = str(getattr(request.scope.get("route"), "path", request.scope["path"]))
+    doors = cast("Doors", request.app.state.doors)
+    request.state.principal = principal = await doors.admit(request, path)
+    return principal
 
 
 async def _call(request: Request) -> Call:
     state = request.app.state
-    settings = cast("HttpSettings", state.settings)
     return Call(
         principal=await identify(request),
         services=cast("Services", state.services),
-        settings=settings,
+        settings=cast("HttpSettings", state.settings),
         followers=cast("Followers", state.followers),
         stopping=cast("Callable[[], bool]", state.stopping),
     )

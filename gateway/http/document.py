@@ -7,6 +7,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from gateway.http.access import needed
 from gateway.wire.doubts import ResolveDoubt
 from gateway.wire.opening import OpenStream
 from gateway.wire.posting import PostIntent
@@ -18,6 +19,7 @@ _BODIES: tuple[type[BaseModel], ...] = (OpenStream, WriteEvents, PostIntent, Res
 
 _SAID = {
     400: "The body is not JSON",
+    401: "A key is needed: none was sent, or one that is not known, revoked or expired",
     403: "The host or origin is not served, or the role is missing",
     404: "There is no such thing",
     409: "The stream does not stand where the request supposes",
@@ -32,9 +34,9 @@ Responses = dict[int | str, dict[str, Any]]
 
 
 def problems(*statuses: int) -> Responses:
-    """The problem answers of one operation; 403 and 503 are always among them."""
+    """The problem answers of one operation; 401, 403 and 503 are always among them."""
     content = {MEDIA_TYPE: {"schema": {"$ref": _REF.format(model="Problem")}}}
-    return {s: {"description": _SAID[s], "content": content} for s in sorted({403, 503, *statuses})}
+    return {s: {"description": _SAID[s], "content": content} for s in sorted({401, 403, 503, *statuses})}
 
 
 def takes(model: type[BaseModel]) -> dict[str, Any]:
@@ -47,6 +49,17 @@ def takes_content(content: dict[str, Any]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
+def _ask_for_keys(document: dict[str, Any]) -> None:
+    schemes = document.setdefault("components", {}).setdefault("securitySchemes", {})
+    schemes["key"] = {"type": "http", "scheme": "bearer", "description": "`commitgate keys create`"}
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            roles = needed(method.upper(), path)
+            operation["security"] = [{"key": []}, {}] if roles else []
+            if roles:
+                operation["x-roles"] = sorted(role.value for role in roles)
+
+
 def describe(app: FastAPI) -> None:
     """Let ``app`` answer ``/openapi.json`` with the shapes of all bodies in it."""
 
@@ -55,6 +68,7 @@ def describe(app: FastAPI) -> None:
             document = get_openapi(
                 title=app.title, version=app.version, description=app.description, routes=app.routes
             )
+            _ask_for_keys(document)
             schemas = document.setdefault("components", {}).setdefault("schemas", {})
             modes = [(model, "validation") for model in _BODIES]
             _, bodies = models_json_schema([*modes, (Problem, "serialization")], ref_template=_REF)  # type: ignore[list-item]

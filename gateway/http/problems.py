@@ -14,12 +14,15 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from effects.document import place
-from gateway.errors import GatewayError, InvalidRequest, UnsupportedMediaType
+from gateway.errors import GatewayError, InvalidRequest, Unauthorised, UnsupportedMediaType
 from gateway.wire.problem import MEDIA_TYPE, TYPE_PREFIX
 from ledger import errors as ledger
 
 MAX_ERRORS = 20
 """Places that one ``invalid_request`` names at most."""
+
+CHALLENGE = 'Bearer realm="commitgate"'
+"""What a caller without a key is asked for (RFC 6750, section 3)."""
 
 _RETRY_SECONDS = "1"
 
@@ -61,7 +64,8 @@ _LEDGER: tuple[tuple[type[ledger.LedgerError], int, str | None, str], ...] = (
 def problem_of(error: BaseException) -> Trouble:
     """What to answer to ``error``; ``internal_error``, which tells nothing, for what nobody foresaw."""
     if isinstance(error, GatewayError):
-        return Trouble(error.status, error.stable_code, error.title, error.detail, error.extra)
+        headers = {"WWW-Authenticate": CHALLENGE} if isinstance(error, Unauthorised) else {}
+        return Trouble(error.status, error.stable_code, error.title, error.detail, error.extra, headers)
     if isinstance(error, ledger.LedgerError):
         return _of_ledger(error)
     if isinstance(error, _NO_DATABASE):

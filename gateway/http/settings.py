@@ -10,9 +10,9 @@ class HttpSettings:
     ``hosts``: names or addresses, without ports, that the ``Host`` header may name beside those of loopback.
     ``origins``: origins (``scheme://host[:port]``) of web pages that may call, beside the gateway's own.
     ``body_limit``: bytes of a request body. ``threads``: service calls at one time. ``poll_seconds``: how often a
-    waiting request looks again. ``tenant``: the one that everybody acts in while no keys exist. ``live_streams``: live
-    event streams at one time; each hears of something at least every ``heartbeat_seconds``, and ends if it takes nothing
-    for ``send_seconds``. ``mcp_wait_seconds``: how long a ``tools/call`` waits for its answer.
+    waiting request looks again. ``tenant``: the one that everybody acts in while no keys exist, which ``may_open`` allows.
+    ``live_streams``: live event streams at one time; each hears of something at least every ``heartbeat_seconds``, and ends
+    if it takes nothing for ``send_seconds``. ``mcp_wait_seconds``: how long a ``tools/call`` waits for its answer.
     """
 
     hosts: frozenset[str] = frozenset()
@@ -21,6 +21,7 @@ class HttpSettings:
     threads: int = 64
     poll_seconds: float = 0.03
     tenant: str = "default"
+    may_open: bool = True
     live_streams: int = 512
     heartbeat_seconds: float = 15.0
     send_seconds: float = 30.0

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
+from gateway.service.approvals import Approvals
 from gateway.service.doubts import Doubts
 from gateway.service.finished_calls import FinishedCalls
 from gateway.service.intents import Intents
+from gateway.service.keyring import Keyring
 from gateway.service.log import SealedLog
 from gateway.service.streams import Streams
 from gateway.service.tables import EffectTables
@@ -24,8 +26,10 @@ class Services:
     intents: Intents
     tables: EffectTables
     doubts: Doubts
+    approvals: Approvals
     log: SealedLog
     finished_calls: FinishedCalls
+    keyring: Keyring
     heads: Callable[[Collection[StreamName]], Mapping[StreamName, int]]
     ready: Callable[[], None]
     metrics: Callable[[], bytes]

@@ -71,7 +71,7 @@ class Streams:
 
     def open(self, principal: Principal, commit_key: str | None, terms: StreamTerms) -> tuple[View, bool]:
         """Open a stream or take it over: (where it stands, whether it is new). Raises ``ExistsWithDifferent``."""
-        principal.require(Role.RUNTIME, Role.DECODER)
+        principal.require(Role.RUNTIME)
         key = commit_key or str(uuid_utils.uuid7())
         created = False
 
@@ -110,13 +110,13 @@ class Streams:
         self, principal: Principal, commit_key: str, *, after: int, limit: int
     ) -> tuple[list[Event], int]:
         """Events with seq beyond ``after``, at most ``limit``, and the stream's seq. Raises ``UnknownCommitKey``."""
-        principal.require(Role.RUNTIME, Role.DECODER, Role.AUDITOR)
+        principal.require(Role.RUNTIME, Role.DECODER, Role.AUDITOR, Role.OPERATOR)
         state = self.state(principal, commit_key)
         return self._ledger.events(principal.tenant, commit_key, after=after, limit=limit), state.seq
 
     def follow(self, principal: Principal, commit_key: str, *, after: int, limit: int) -> Followed:
         """As ``events``, for somebody who waits for more. Raises ``UnknownCommitKey``."""
-        principal.require(Role.RUNTIME, Role.DECODER, Role.AUDITOR)
+        principal.require(Role.RUNTIME, Role.DECODER, Role.AUDITOR, Role.OPERATOR)
         state = self.state(principal, commit_key)
         events = self._ledger.events(principal.tenant, commit_key, after=after, limit=limit)
         # Events may be further than the state, which was read before: then there is another look before the end.

@@ -19,6 +19,7 @@ class HttpSink:
     """Writes one branch of one stream through a gateway at ``base_url``.
 
     A batch carries a batch id, so one whose answer was lost is sent again without being written twice.
+    ``api_key``: a key with the roles runtime and decoder; None: the gateway runs open.
     """
 
     def __init__(
@@ -29,8 +30,11 @@ class HttpSink:
         *,
         branch: str = "main",
         patience: float = PATIENCE,
+        api_key: str | None = None,
     ) -> None:
-        self._client = httpx2.Client(base_url=base_url, timeout=30.0, trust_env=False)
+        self._client = httpx2.Client(
+            base_url=base_url, timeout=30.0, trust_env=False, headers=bearer(api_key)
+        )
         self._commit_key = commit_key
         self._terms = dict(terms)
         self._branch = branch
@@ -94,6 +98,11 @@ class HttpSink:
                 raise _TryAgain(detail)
             raise SinkError(detail, code=code)
         return answer.json()
+
+
+def bearer(api_key: str | None) -> dict[str, str]:
+    """The headers that show a key; none where there is no key."""
+    return {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
 
 
 class _TryAgain(Exception):
