@@ -29,7 +29,6 @@ from pydantic_core import SchemaValidator, core_schema
 from effects.canonical import canonical
 from effects.document import place
 from effects.schema_places import check_references
-from effects.strict_json import JSONValue
 
 MAX_ARGUMENTS = 1024 * 1024
 """Longest arguments, in characters, that are sent to any tool."""
@@ -84,7 +83,9 @@ class ArgumentSchema:
         try:
             Draft202012Validator.check_schema(document, format_checker=FormatChecker(()))
         except SchemaError as error:
-            raise ValueError(f"{_path(error.absolute_path, None) or 'schema'}: no JSON Schema 2020-12") from None
+            raise ValueError(
+                f"{_path(error.absolute_path, None) or 'schema'}: no JSON Schema 2020-12"
+            ) from None
         except RecursionError:
             raise ValueError("a schema nested too deeply") from None
         places = check_references(document)
@@ -124,7 +125,10 @@ def _because(error: ValidationError) -> str:
         there = cast("dict[str, object]", error.instance)
         lacking = [name for name in cast("list[str]", error.validator_value) if name not in there]
         return f"lacks {', '.join(map(repr, lacking))}"[:MAX_TOLD]
-    if error.validator in ("additionalProperties", "unevaluatedProperties") and error.validator_value is False:
+    if (
+        error.validator in ("additionalProperties", "unevaluatedProperties")
+        and error.validator_value is False
+    ):
         return "has names that the schema does not know"
     rule = json.dumps(error.validator_value, ensure_ascii=False)
     return f"does not meet {error.validator}: {rule}"[:MAX_TOLD]
@@ -166,7 +170,9 @@ def _check_pattern(_validator: Any, source: str, instance: Any, _schema: Any) ->
         yield ValidationError("does not match the pattern")
 
 
-def _check_pattern_properties(validator: Any, rules: Mapping[str, Any], instance: Any, _schema: Any) -> Errors:
+def _check_pattern_properties(
+    validator: Any, rules: Mapping[str, Any], instance: Any, _schema: Any
+) -> Errors:
     if isinstance(instance, dict):
         for source, subschema in rules.items():
             for name, value in instance.items():

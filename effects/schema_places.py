@@ -25,7 +25,15 @@ _KINDS = _IN_PLACE | _INWARD | _STORED
 
 _NOT_TAKEN = frozenset(
     {
-        *("$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"),
+        *(
+            "$id",
+            "$anchor",
+            "$dynamicRef",
+            "$dynamicAnchor",
+            "$recursiveRef",
+            "$recursiveAnchor",
+            "$vocabulary",
+        ),
         *("dependencies", "additionalItems"),
     }
 )
@@ -99,7 +107,9 @@ def _inner(at: Pointer, schema: dict[str, JSONValue]) -> Iterator[tuple[str, Poi
 def _target(at: Pointer, reference: str) -> Pointer:
     """The place that a reference names (RFC 6901). ValueError for one that leads elsewhere."""
     if reference != "#" and not reference.startswith("#/"):
-        raise ValueError(f"{_told(at)}.$ref: only places of this schema (#/…) are referred to; nothing is fetched")
+        raise ValueError(
+            f"{_told(at)}.$ref: only places of this schema (#/…) are referred to; nothing is fetched"
+        )
     steps = [step.replace("~1", "/").replace("~0", "~") for step in unquote(reference[2:]).split("/")]
     pointer: list[str | int] = []
     for step in steps if reference != "#" else []:

@@ -7,8 +7,6 @@ from gateway.errors import NotSupported
 router = APIRouter(include_in_schema=False)
 
 UNBUILT = {
-    "/v1/approvals": "approvals are",
-    "/v1/approvals/{commit_key}/{intent_id}": "approvals are",
     "/v1/dispatch/pause": "pausing dispatch is",
     "/v1/dispatch/resume": "pausing dispatch is",
     "/v1/reconciliations": "reconciling over HTTP is",

@@ -72,9 +72,12 @@ def intent_view(state: StreamState, intent: Intent, reasons: Reasons, *, provisi
         "stale": intent.stale,
         "attempts": intent.attempts,
         "idempotency_key": intent.idempotency_key,
-        "adopted_from": None,
+        "adopted_from": intent.adopted_from,
         "redacted": intent.redacted,
+        "approval": _approval(intent),
     }
+    if intent.detail is not None:
+        view["detail"] = dict(intent.detail)
     if intent.result_status is not None and (intent.final or provisional):
         view["result"] = {"status": intent.result_status.value, "content": intent.result_content}
     return view
@@ -135,6 +138,13 @@ def reasons_under(unfolding: Unfolding, force: TableInForce) -> Reasons:
             return violation.code
 
     return reason
+
+
+def _approval(intent: Intent) -> View | None:
+    approval = intent.approval
+    if approval is None:
+        return None
+    return {"by": approval.by, "note": approval.note, "expires_at": approval.expires_at.isoformat()}
 
 
 def _arguments(raw: str | None) -> object:

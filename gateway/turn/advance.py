@@ -108,9 +108,7 @@ def _mark_stale(unfolding: Unfolding, standing: Standing) -> None:
             _tell_of_answer(unfolding, EventType.INTENT_STALE, intent, because)
 
 
-def _tell_of_answer(
-    unfolding: Unfolding, type_: EventType, intent: Intent, because_seq: int | None
-) -> None:
+def _tell_of_answer(unfolding: Unfolding, type_: EventType, intent: Intent, because_seq: int | None) -> None:
     """Say something of the answer that the intent has: by which attempt it came, and whose that was if not its own."""
     if intent.adopted_from is None:
         unfolding.emit_for(type_, intent, attempt=intent.attempts, because_seq=because_seq)
@@ -167,7 +165,8 @@ def _refused(unfolding: Unfolding, case: Case, decision: gate.Decision) -> bool:
             EventType.DISPATCH_IN_DOUBT, intent, attempt=intent.attempts, because="may_not_be_repeated"
         )
         return True
-    reason, detail = None, {}
+    reason: str | None = None
+    detail: dict[str, object] = {}
     if unsent and intent.problem is not None:
         reason = intent.problem
     elif unsent and not judged.known:
@@ -177,7 +176,8 @@ def _refused(unfolding: Unfolding, case: Case, decision: gate.Decision) -> bool:
     elif (intent.attempts or intent.adopted_from) and _sends(decision) and judged.effect > intent.effect:
         reason = "effect_raised"
     if reason is not None:
-        unfolding.emit_for(EventType.INTENT_REFUSED, intent, reason=reason, **detail)
+        body = {"intent_id": intent.intent_id, "reason": reason, **detail}
+        unfolding.emit(EventType.INTENT_REFUSED, body, branch=intent.branch, intent_id=intent.intent_id)
     return reason is not None
 
 
@@ -203,26 +203,27 @@ def _release_or_hold(unfolding: Unfolding, force: TableInForce, case: Case, deci
 
 def _hold_again(unfolding: Unfolding, intent: Intent, reason: str) -> None:
     """The event says everything that the first one said: the database looks at the class in each of them."""
-    unfolding.emit_for(
-        EventType.INTENT_HELD,
-        intent,
-        reason=reason,
-        round=intent.round,
-        span=[intent.start, intent.end],
-        ordinal=intent.ordinal,
-        byte_start=intent.byte_start,
-        byte_end=intent.byte_end,
-        closed_seq=intent.closed_seq,
-        tool=intent.tool,
-        arguments_raw=intent.arguments_raw,
-        arguments_digest=intent.arguments_digest,
-        problem=intent.problem,
-        call_id=intent.call_id,
-        effect=intent.effect.value,
-        effect_version=intent.effect_version,
-        footprint=intent.footprint.to_json(),
-        **({} if intent.asked_because is None else {"approval": intent.asked_because}),
-    )
+    body: dict[str, object] = {
+        "intent_id": intent.intent_id,
+        "reason": reason,
+        "round": intent.round,
+        "span": [intent.start, intent.end],
+        "ordinal": intent.ordinal,
+        "byte_start": intent.byte_start,
+        "byte_end": intent.byte_end,
+        "closed_seq": intent.closed_seq,
+        "tool": intent.tool,
+        "arguments_raw": intent.arguments_raw,
+        "arguments_digest": intent.arguments_digest,
+        "problem": intent.problem,
+        "call_id": intent.call_id,
+        "effect": intent.effect.value,
+        "effect_version": intent.effect_version,
+        "footprint": intent.footprint.to_json(),
+    }
+    if intent.asked_because is not None:
+        body["approval"] = intent.asked_because
+    unfolding.emit(EventType.INTENT_HELD, body, branch=intent.branch, intent_id=intent.intent_id)
 
 
 def _release(unfolding: Unfolding, force: TableInForce, case: Case, release: Release) -> None:

@@ -25,10 +25,19 @@ class ResultView(Answer):
     content: JsonValue
 
 
+class ApprovalView(Answer):
+    """What a person said: the call may be sent once, if it is claimed before it expires."""
+
+    by: str
+    note: str | None
+    expires_at: datetime
+
+
 class IntentView(Answer):
     """One tool call and what has become of it. ``result`` is there once it is final.
 
-    ``redacted``: arguments, names and answer were taken away.
+    ``redacted``: arguments, names and answer were taken away. ``detail``: more about ``reason``; of refused arguments the
+    ``path`` and ``because``.
     """
 
     commit_key: str
@@ -54,6 +63,8 @@ class IntentView(Answer):
     idempotency_key: str | None
     adopted_from: str | None
     redacted: bool = False
+    approval: ApprovalView | None = None
+    detail: JSONObject | None = None
     result: ResultView | None = None
 
 

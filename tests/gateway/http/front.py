@@ -42,6 +42,12 @@ TABLE: dict[str, Any] = {
             "writes": ["thing:{name}"],
             "upstream": {"http": "http://127.0.0.1:9/put"},
         },
+        "pay": {
+            "effect": "WRITE",
+            "writes": ["purse:{name}"],
+            "approval": "required",
+            "upstream": {"http": "http://127.0.0.1:9/pay"},
+        },
         "get": {
             "effect": "READ_ONLY",
             "reads": ["thing:{name}"],
@@ -164,6 +170,14 @@ class Front:
             return Change(unfolding.events, (CloseLicence(intent_id=intent_id, attempt=1, epoch=1),))
 
         self.ledger.append("default", key, decide)
+
+    def awaiting_approval(self, **arguments: object) -> Body:
+        """A new intent that awaits approval, on a stream of its own."""
+        assert self.client.post("/v1/effects", json=TABLE).is_success
+        writer = self.open(source="detected")
+        [intent] = writer.accept(block("pay", **(arguments or {"name": "x"})))["intents"]
+        assert intent["state"] == "awaiting_approval"
+        return dict(intent)
 
     def in_doubt(self) -> tuple[str, str]:
         """(commit key, intent id) of a new intent in doubt. Other tests of the module may have put another table in force."""

@@ -15,13 +15,17 @@ HEAD, END = LA + LB, LA + LB + LC
 
 @dataclass(frozen=True)
 class Stage:
-    """A stream with an unposted block, a posted one, both accepted, and a drafted one; and an intent in doubt."""
+    """A stream with an unposted block, a posted one, both accepted, and a drafted one; an intent in doubt, and one that
+    waits for a person.
+    """
 
     front: Front
     writer: Writer
     finished: Writer
     intent_id: str
     doubt: tuple[str, str]
+    approval: tuple[str, str]
+    digest: str
 
 
 def set_up(front: Front) -> Stage:
@@ -36,7 +40,10 @@ def set_up(front: Front) -> Stage:
     )
     finished = front.open("finished")
     finished.finish("error")
-    return Stage(front, writer, finished, posted.json()["intent_id"], front.in_doubt())
+    awaiting = front.awaiting_approval()
+    approval = (awaiting["commit_key"], awaiting["intent_id"])
+    digest = awaiting["arguments_digest"]
+    return Stage(front, writer, finished, posted.json()["intent_id"], front.in_doubt(), approval, digest)
 
 
 @dataclass(frozen=True)
@@ -86,6 +93,10 @@ OPERATIONS = {
         lambda stage: "/v1/doubts/{}/{}".format(*stage.doubt),
         lambda stage: {"as": "happened", "reason": "seen in the log", "evidence": {"a": 1}},
         frozenset({"evidence"}),
+    ),
+    "decideApproval": Operation(
+        lambda stage: "/v1/approvals/{}/{}".format(*stage.approval),
+        lambda stage: {"decision": "deny", "reason": "not today", "arguments_digest": stage.digest},
     ),
     "applyEffects": Operation(
         lambda stage: "/v1/effects",

@@ -103,7 +103,7 @@ def _values(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...]
 
 _MAY_BE_NULL = {
     "commit_key", "binding", "branches", "branches_mode", "parent", "prompt", "ids", "sampling", "labels", "tool_calls",
-    "batch_id", "id", "token", "call_id",
+    "batch_id", "id", "token", "call_id", "arguments_digest",
 }  # fmt: skip
 
 
@@ -122,6 +122,7 @@ def test_members_that_are_unknown_or_missing(stage: Stage, operation: str) -> No
         "writeEvents": ["writer_epoch", "events"],
         "postIntent": ["span", "tool", "arguments", "round"],
         "resolveDoubt": ["as", "reason"],
+        "decideApproval": ["decision", "reason"],
         "applyEffects": ["tools"],
     }
     for name in required[operation]:

@@ -20,6 +20,7 @@ def test_a_table_comes_as_json_or_yaml(front: Front) -> None:
     text = (
         "tools:\n"
         "  put: {effect: WRITE, writes: ['thing:{name}'], upstream: {http: 'http://127.0.0.1:9/put'}}\n"
+        "  pay: {effect: WRITE, writes: ['purse:{name}'], approval: required, upstream: {http: 'http://127.0.0.1:9/pay'}}\n"
         "  get: {effect: READ_ONLY, reads: ['thing:{name}'], upstream: {http: 'http://127.0.0.1:9/get'}}\n"
     )
     as_yaml = front.client.post("/v1/effects", content=text, headers=YAML)
@@ -53,5 +54,7 @@ def test_a_refused_table_says_where(front: Front) -> None:
     answer = front.client.post("/v1/effects", json=table("SOMETIMES"))
     assert problem(answer) == (422, "invalid_effects")
     assert answer.json()["path"] == "tools.put.effect"
-    later = {"tools": {"put": {**TABLE["tools"]["put"], "approval": "required"}}}
-    assert problem(front.client.post("/v1/effects", json=later)) == (422, "not_supported")
+    far = {"tools": {"put": {**TABLE["tools"]["put"], "schema": {"$ref": "http://127.0.0.1:9/schema"}}}}
+    refused = front.client.post("/v1/effects", json=far)
+    assert problem(refused) == (422, "invalid_effects")
+    assert refused.json()["path"] == "tools.put.schema"

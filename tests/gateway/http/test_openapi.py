@@ -72,6 +72,10 @@ class Seeds:
         key, intent_id = self.front.in_doubt()
         return {"key": key, "id": intent_id}, {"as": "not_happened", "reason": "the log does not have it"}
 
+    def decideApproval(self) -> tuple[Body, Body | None]:  # noqa: N802
+        intent = self.front.awaiting_approval()
+        return {"key": intent["commit_key"], "id": intent["intent_id"]}, {"decision": "deny", "reason": "no"}
+
     def openStream(self) -> tuple[Body, Body | None]:  # noqa: N802
         return {}, {"tool_calls": {"format": "hermes", "from": "detected"}}
 
@@ -94,6 +98,8 @@ def test_the_document_describes_every_operation() -> None:
         "POST /v1/effects",
         "GET /v1/doubts",
         "POST /v1/doubts/{key}/{id}",
+        "GET /v1/approvals",
+        "POST /v1/approvals/{key}/{id}",
         "GET /healthz",
         "GET /v1/ledger/events",
         "GET /v1/ledger/checkpoint",

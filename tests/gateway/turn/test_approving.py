@@ -150,7 +150,9 @@ def test_an_approval_does_not_go_over_to_changed_arguments_at_the_same_place() -
     office.draft(spell("fire", name="ann"))
     ann = office.intent("fire")
     main = office.state.branches["main"]
-    office.rule(main.drafted_end, main.drafted_end - main.head - 1, own=">")  # re-draft: the same text, round 1
+    office.rule(
+        main.drafted_end, main.drafted_end - main.head - 1, own=">"
+    )  # re-draft: the same text, round 1
     office.accept(spell("fire", name="bob"))
     bob = office.intent("fire")
     assert ann.arguments_digest != bob.arguments_digest
@@ -297,7 +299,9 @@ def test_a_write_whose_dispatcher_died_after_the_claim_is_in_doubt_and_is_never_
     assert office.types(fire).count("intent.awaiting_approval") == 1
 
 
-def test_an_idempotent_call_that_may_have_happened_is_sent_again_with_its_key_and_no_second_approval() -> None:
+def test_an_idempotent_call_that_may_have_happened_is_sent_again_with_its_key_and_no_second_approval() -> (
+    None
+):
     office = Office()
     put = office.asked("put", name="x")
     office.approve(put)
@@ -322,7 +326,9 @@ def test_whoever_asks_for_a_reason_of_his_own_asks_once() -> None:
     note = office.intent("note")
     unfolding = Unfolding(office.state, office.now)
 
-    approving.ask(unfolding, office.force, Standing(unfolding, office.force).case(note.intent_id), "fork_repeats")
+    approving.ask(
+        unfolding, office.force, Standing(unfolding, office.force).case(note.intent_id), "fork_repeats"
+    )
     advance(unfolding, office.force)
     office._take(unfolding)
     assert (office.now_of(note).state, office.now_of(note).reason) == (
