@@ -30,6 +30,7 @@ class Standing:
         self._cases: dict[str, Case] = {}
         self._open: dict[str, order.CallView] = {}
         self._settled: dict[str, order.CallView] = {}
+        self._reads: dict[tuple[str, str], set[str]] = {}
         self._seq = -1
         self.refresh()
 
@@ -65,6 +66,12 @@ class Standing:
         others = (view for other, view in self._settled.items() if other != case.intent.intent_id)
         return order.overtaken_by(case.view, others)
 
+    def equal_reads(self, case: Case) -> list[Intent]:
+        """The other reads, terminal ones too, with the tool and the canonical arguments of this call."""
+        self.refresh()
+        same = self._reads.get(_call(case.intent), ()) if case.intent.arguments_digest is not None else ()
+        return [self._cases[other].intent for other in same if other != case.intent.intent_id]
+
     def _note(self, case: Case) -> None:
         intent_id = case.intent.intent_id
         self._cases[intent_id] = case
@@ -74,6 +81,12 @@ class Standing:
             self._open[intent_id] = case.view
         if case.view.settled_seq is not None and case.effect is not EffectClass.READ_ONLY:
             self._settled[intent_id] = case.view
+        if case.effect is EffectClass.READ_ONLY:
+            self._reads.setdefault(_call(case.intent), set()).add(intent_id)
+
+
+def _call(intent: Intent) -> tuple[str, str]:
+    return (intent.tool or "", intent.arguments_digest or "")
 
 
 def _case(intent: Intent, force: TableInForce) -> Case:
