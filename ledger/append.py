@@ -7,7 +7,7 @@ ledger"). Decisions are taken in the threads of their callers; what they write g
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime
 
@@ -33,7 +33,7 @@ from ledger.group.side import extend_lease
 from ledger.group.transaction import GroupTransaction
 from ledger.group.writer import GroupWriter
 from ledger.payload import fresh_salt
-from ledger.read import read_batch, read_events
+from ledger.read import read_batch, read_events, read_whole
 from ledger.server import server_of
 from ledger.session import single
 from ledger.sharding import StreamName
@@ -100,6 +100,23 @@ class Ledger:
     def read(self, tenant: str, commit_key: str) -> StreamState:
         """The state of a stream now; seq 0 where it does not exist. Raises LedgerUnavailable."""
         return self._read(StreamName.of(tenant, commit_key))
+
+    def warm(self, streams: Sequence[StreamName]) -> None:
+        """Remember the states of all of these streams, read in one statement where they are not remembered yet.
+
+        Whoever decides about them next need not read them one by one. Raises LedgerUnavailable.
+        """
+        unknown = [stream for stream in streams if self._cache.get(stream) is None]
+        if not unknown:
+            return
+        with single(self._engine) as connection:
+            met = self._server.changes
+            found = read_whole(connection, unknown)
+        for stream, events in found.items():
+            state = initial(stream.tenant, stream.commit_key)
+            for event in events:
+                state = fold(state, event)
+            self._remember(stream, state, met)
 
     def events(self, tenant: str, commit_key: str, after: int, limit: int) -> list[Event]:
         """Up to ``limit`` events with a seq above ``after``, in order. Raises LedgerUnavailable."""

@@ -83,6 +83,28 @@ on conflict ({", ".join(column.name for column in batches.primary_key)}) do noth
 returning shard, tenant, commit_key, batch_id
 """  # noqa: S608
 
+GRANT_LICENCES = """
+insert into ledger.dispatches (shard, tenant, commit_key, intent_id, attempt, branch, effect, once_key, worker, epoch,
+    lease_until, started_seq, open)
+select r.shard, r.tenant, r.commit_key, r.intent_id, r.attempt, r.branch, r.effect, r.once_key, r.worker, r.epoch,
+    clock_timestamp() + make_interval(secs => r.lease_seconds), r.started_seq, true
+from json_to_recordset(%s::json)
+    as r (shard smallint, tenant text, commit_key text, intent_id text, attempt int, branch text, effect text,
+        once_key text, worker text, epoch bigint, lease_seconds double precision, started_seq bigint)
+order by r.shard, r.tenant, r.commit_key, r.intent_id
+"""
+
+CLOSE_LICENCES = """
+update ledger.dispatches d
+set open = false, unsent = d.unsent or r.unsent, once_key = case when r.unsent then null else d.once_key end
+from json_to_recordset(%s::json)
+    as r (shard smallint, tenant text, commit_key text, intent_id text, attempt int, epoch bigint, worker text,
+        unsent boolean)
+where d.shard = r.shard and d.tenant = r.tenant and d.commit_key = r.commit_key and d.intent_id = r.intent_id
+    and d.attempt = r.attempt and d.epoch = r.epoch and d.open and (r.worker is null or d.worker = r.worker)
+returning d.shard, d.tenant, d.commit_key, d.intent_id, d.attempt
+"""
+
 PUT_INTENTS = _upsert(intents)
 ANNOUNCE = "select pg_notify('commitgate', '')"
 

@@ -16,11 +16,11 @@ from sqlalchemy.exc import DBAPIError
 
 from ledger.change import BatchReplay
 from ledger.draft import Draft
-from ledger.errors import BatchIdTaken, LeaseLost, LedgerUnavailable, LicenceRefused, OutcomeUnknown
+from ledger.errors import BatchIdTaken, LedgerUnavailable, LicenceRefused, OutcomeUnknown
 from ledger.faults import Conflict, ConnectionLost, meaning
 from ledger.group.copying import copy_text
 from ledger.group.lookup import was_written
-from ledger.group.side import write_side
+from ledger.group.side import NotHeld, Placed, write_side
 from ledger.group.statements import (
     ANNOUNCE,
     BEGIN_STREAMS,
@@ -49,6 +49,10 @@ class _Fault(Exception):
         self.error = error
 
 
+class _SomeRefused(Exception):
+    """One of several licences is refused; written one by one they show which."""
+
+
 class GroupTransaction:
     """Writes groups of drafts of different streams. Safe for many threads; ``sleep`` spaces out look-ups.
 
@@ -65,11 +69,15 @@ class GroupTransaction:
         """Write them; what became of each, in their order. Never raises what concerns one of them alone."""
         verdicts: list[Verdict] = [None] * len(drafts)
         left = list(range(len(drafts)))
+        together = True
         while left:
             try:
-                for place, verdict in zip(left, self._once([drafts[p] for p in left]), strict=True):
+                told = self._once([drafts[p] for p in left], together=together)
+                for place, verdict in zip(left, told, strict=True):
                     verdicts[place] = verdict
                 break
+            except _SomeRefused:
+                together = False
             except _Fault as fault:
                 verdicts[left.pop(fault.place)] = fault.error
             except (LedgerUnavailable, OutcomeUnknown) as error:
@@ -86,7 +94,7 @@ class GroupTransaction:
                 break
         return verdicts
 
-    def _once(self, drafts: Sequence[Draft]) -> list[Verdict]:
+    def _once(self, drafts: Sequence[Draft], *, together: bool) -> list[Verdict]:
         try:
             with transaction(self._engine) as connection:
                 # For settings that a pooler wants inside of each transaction.
@@ -97,7 +105,7 @@ class GroupTransaction:
                 verdicts: list[Verdict] = [None if d.stream in moved else _behind(d) for d in drafts]
                 writing = [place for place, verdict in enumerate(verdicts) if verdict is None]
                 if writing:
-                    self._fill(connection, driver, drafts, writing)
+                    self._fill(connection, driver, drafts, writing, together=together)
                     self._commit(connection, [drafts[place] for place in writing])
                 return verdicts
         except ConnectionLost as error:
@@ -109,6 +117,8 @@ class GroupTransaction:
         driver: "psycopg.Connection[Any]",
         drafts: Sequence[Draft],
         writing: list[int],
+        *,
+        together: bool,
     ) -> None:
         chosen = [drafts[place] for place in writing]
         _keep_batches(driver, drafts, writing)
@@ -121,12 +131,15 @@ class GroupTransaction:
                 driver.execute(PUT_INTENTS, (rows_json(rows),))
                 if self._notify and any(_releases(d) for d in chosen):
                     driver.execute(ANNOUNCE)
-        for place in writing:
-            draft = drafts[place]
-            for row in draft.side:
-                if not isinstance(row, BatchReplay):
-                    with _blamed(place):
-                        write_side(connection, draft.stream, row)
+        side = [
+            (place, drafts[place].stream, row)
+            for place in writing
+            for row in drafts[place].side
+            if not isinstance(row, BatchReplay)
+        ]
+        for rows in [side] if together else [[row] for row in side]:
+            with _blamed(rows):
+                write_side(connection, driver, rows)
 
     def _commit(self, connection: Connection, drafts: Sequence[Draft]) -> None:
         driver = driver_connection(connection)
@@ -224,11 +237,15 @@ def _releases(draft: Draft) -> bool:
 
 
 @contextmanager
-def _blamed(place: int) -> Iterator[None]:
+def _blamed(rows: Sequence[Placed]) -> Iterator[None]:
     try:
         yield
+    except NotHeld as lost:
+        raise _Fault(lost.place, lost.error) from lost
     except Exception as error:
         found = meaning(error)
-        if isinstance(found, LeaseLost | LicenceRefused):
-            raise _Fault(place, found) from error
-        raise
+        if not isinstance(found, LicenceRefused):
+            raise
+        if len(rows) > 1:
+            raise _SomeRefused from error
+        raise _Fault(rows[0][0], found) from error
