@@ -104,8 +104,8 @@ def matrix(upstream: str) -> Iterator[Case]:
 
 
 def representatives(upstream: str) -> Iterator[Case]:
-    """One for each fail point, over calls of all classes at once where all reach it; the process that reached it is the victim, and of
-    every fourth another one."""
+    """One for each fail point, over calls of all classes at once where all reach it. The process that reached it is the
+    victim; at every fourth it is another one."""
     for number, (point, way) in enumerate(WAYS.items()):
         others = [victim for victim in VICTIMS if victim != way.process]
         victim = others[number // 4 % len(others)] if number % 4 == 3 else way.process

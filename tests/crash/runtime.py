@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,10 +85,8 @@ class Runtime:
         raw, deadline = json.dumps(body).encode(), time.monotonic() + PATIENCE
         while True:
             answer = None
-            try:
+            with suppress(httpx2.TransportError):
                 answer = self._client.post(path, content=raw, headers={"Content-Type": "application/json"})
-            except httpx2.TransportError:
-                pass
             if answer is not None and answer.status_code < OVER:
                 assert answer.status_code < 300 or answer.status_code in also, f"{path}: {answer.text}"
                 found: dict[str, Any] = answer.json()

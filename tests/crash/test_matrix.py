@@ -10,7 +10,7 @@ from tests.crash.stage import Stage
 from tests.crash.trial import Crash
 from tests.crash.upstreams import UPSTREAMS
 
-PIECES = 6
+PIECES = 10
 
 
 @pytest.mark.long

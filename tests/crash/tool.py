@@ -112,7 +112,9 @@ class _Death:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _handler(world: World, death: _Death, rand: random.Random) -> type[BaseHTTPRequestHandler]:
+def _handler(  # noqa: C901 - a class made in a function
+    world: World, death: _Death, rand: random.Random
+) -> type[BaseHTTPRequestHandler]:
     busy = _Busy()
 
     class Handler(BaseHTTPRequestHandler):

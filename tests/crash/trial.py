@@ -118,8 +118,10 @@ class Crash:
         stage.runtime.draft(self._turns)
         if way.died:
             return self._after_a_death()
-        first = self._arming(self._case.nth) if way.process == plan.DISPATCHER else None
-        stage.new_dispatcher(first, self._planted, ready=False)
+        if way.process == plan.DISPATCHER:
+            stage.new_dispatcher(self._arming(self._case.nth), self._planted, ready=False)
+        else:
+            stage.new_dispatcher(None, self._planted)
         self._busy.append(stage.runtime.rule(self._turns))
         return self._process(way.process)
 
@@ -176,6 +178,7 @@ class Crash:
         left = {turn.commit_key: turn for turn in self._turns}
 
         def nothing_left() -> bool:
+            self._supervise()
             for turn in list(left.values()):
                 state = self._stage.state(turn.commit_key)
                 if state is not None and rests(state, turn.asked):
@@ -187,6 +190,14 @@ class Crash:
         except AssertionError:
             # The judge says what it is.
             return
+
+    def _supervise(self) -> None:
+        """Start again what ended by itself, as a dispatcher does that is started while the database is away."""
+        stage = self._stage
+        if stage.dispatcher is not None and not stage.dispatcher.alive:
+            stage.new_dispatcher(None, self._planted, ready=False)
+        if not stage.gateway.alive:
+            stage.new_gateway(None, self._planted)
 
     def _judged(self, *, resolved: bool) -> Verdict:
         self._stage.quiet_tool()

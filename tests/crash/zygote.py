@@ -7,6 +7,7 @@ it, and it ends with whoever ordered.
 
 import ctypes
 import gc
+import importlib
 import json
 import os
 import signal
@@ -15,13 +16,12 @@ import threading
 from typing import Any, NoReturn
 
 PR_SET_PDEATHSIG = 1
+LOADED = ("gateway.cli.main", "gateway.cli.serve", "tests.crash.planted", "tests.crash.tool")
 
 
 def main() -> None:
-    import gateway.cli.main
-    import gateway.cli.serve
-    import tests.crash.planted
-    import tests.crash.tool  # noqa: F401
+    for module in LOADED:
+        importlib.import_module(module)
 
     gc.collect()
     gc.freeze()
@@ -52,7 +52,8 @@ def _become(order: dict[str, Any], parent: int) -> NoReturn:
             os.dup2(opened, place)
             os.close(opened)
         os.environ.update(order["environ"])
-        code = _run(order)
+        _run(order)
+        code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
     except BaseException:  # noqa: BLE001 - the process ends here, and says why
@@ -65,7 +66,7 @@ def _become(order: dict[str, Any], parent: int) -> NoReturn:
         os._exit(code)
 
 
-def _run(order: dict[str, Any]) -> int:
+def _run(order: dict[str, Any]) -> None:
     from gateway.cli.main import run
     from tests.crash import planted, tool
 
@@ -73,7 +74,7 @@ def _run(order: dict[str, Any]) -> int:
         planted.plant(order["planted"])
     if order["what"] == "tool":
         tool.serve(**order["options"])
-        return 0
+        return
     sys.argv = ["commitgate", *order["arguments"]]
     run()
 

@@ -1,0 +1,248 @@
+"""A process of the simulation: it reads and writes the ledger until a schedule ends it, or stands still for a while."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextvars import ContextVar
+from datetime import datetime, timedelta
+from random import Random
+
+from effects.intent import IntentState
+from gateway.failpoints import FailPoint
+from gateway.turn.tables import TableInForce
+from ledger.change import Appended, Change, StoredBatch
+from ledger.errors import LedgerUnavailable, OutcomeUnknown
+from ledger.events import Event, EventType
+from ledger.incarnation import Database, Look
+from ledger.sharding import StreamName
+from ledger.state import StreamState
+from ledger.work import ExpiredLease, ReleasedCall
+from tests.simulation.store import BEGAN, TENANT, Behind, Store
+
+CURRENT: ContextVar["Process"] = ContextVar("CURRENT")
+_DATABASE = Database("simulated", BEGAN, 0)
+
+
+_TOO_LATE = (FailPoint.SENDING, FailPoint.REPEATING)
+"""Between its look at the lease and the first byte nothing can keep a process from sending once it goes on."""
+
+
+class Killed(BaseException):
+    """SIGKILL: no handler of the product sees it as an error of its own."""
+
+
+class Process:
+    """One process, with what it remembers of the ledger. ``chance``: draws of the schedule; ``fates`` how often what
+    happens to it; ``on_death`` is called once."""
+
+    def __init__(
+        self, name: str, store: Store, chance: Random, fates: "Fates", on_death: Callable[[], None]
+    ) -> None:
+        self.name = name
+        self.store = store
+        self.chance = chance
+        self.fates = fates
+        self.dead = False
+        self.stalled_until = 0.0
+        self._on_death = on_death
+        self._known: dict[str, StreamState] = {}
+
+    databases = 0
+
+    def die(self) -> None:
+        if not self.dead:
+            self.dead = True
+            self._on_death()
+
+    def check(self) -> None:
+        if self.dead:
+            raise Killed
+
+    def meet(self, point: FailPoint) -> None:
+        """A fail point of the product."""
+        self.check()
+        drawn = self.chance.random()
+        if drawn < self.fates.kill:
+            self.fates.told(f"{self.name} dies at {point}")
+            self.die()
+            raise Killed
+        if drawn < self.fates.kill + self.fates.stall and point not in _TOO_LATE:
+            self.stalled_until = self.store.now() + self.chance.uniform(1, 8)
+            self.fates.told(f"{self.name} stands still at {point} until {self.stalled_until:.2f}")
+
+    def monotonic(self) -> float:
+        """Seconds by its clock, which does not stand still with it."""
+        return max(self.store.now(), self.stalled_until)
+
+    # As ledger.append.Ledger.
+
+    def read(self, _tenant: str, commit_key: str) -> StreamState:
+        self._asked()
+        state = self._known[commit_key] = self.store.read(commit_key)
+        return state
+
+    def events(self, _tenant: str, commit_key: str, after: int, limit: int) -> list[Event]:
+        self._asked()
+        return [e for e in self.store.events[commit_key] if e.seq > after][:limit]
+
+    def batch(self, _tenant: str, commit_key: str, batch_id: str) -> StoredBatch | None:
+        self._asked()
+        return self.store.batches.get((commit_key, batch_id))
+
+    def renew(
+        self, _tenant: str, commit_key: str, intent_id: str, attempt: int, epoch: int, lease_seconds: float
+    ) -> bool:
+        self._asked()
+        return self.store.renew(commit_key, intent_id, attempt, epoch, lease_seconds)
+
+    def append(self, _tenant: str, commit_key: str, decide: Callable[[StreamState], Change]) -> Appended:
+        """Decides on what it remembers, which may be behind; as the product does."""
+        self._asked()
+        state = self._known.get(commit_key) or self.store.read(commit_key)
+        while True:
+            newest = self.store.read(commit_key)
+            try:
+                change = decide(state)
+            except Exception:
+                if newest.seq == state.seq:
+                    raise
+                state = newest
+                continue
+            if not change.events and not change.side:
+                if newest.seq == state.seq:
+                    return Appended(state, ())
+                state = newest
+                continue
+            try:
+                return self._commit(commit_key, state, change)
+            except Behind:
+                state = self.store.read(commit_key)
+
+    def submit(
+        self, tenant: str, commit_key: str, decide: Callable[[StreamState], Change]
+    ) -> "Future[Appended]":
+        """As ``append``; the answer comes a little later."""
+        future: Future[Appended] = Future()
+        loop = asyncio.get_running_loop()
+        delay = 0.02 * self.chance.random()
+        try:
+            loop.call_later(delay, future.set_result, self.append(tenant, commit_key, decide))
+        except BaseException as error:  # noqa: BLE001 - whoever holds the future is told
+            loop.call_later(delay, future.set_exception, error)
+        return future
+
+    def warm(self, streams: Sequence[StreamName]) -> None:
+        for stream in streams:
+            self.read(stream.tenant, stream.commit_key)
+
+    def _commit(self, commit_key: str, before: StreamState, change: Change) -> Appended:
+        drawn = self.chance.random()
+        lost = drawn < self.fates.commit_lost
+        if lost and self.chance.random() < 0.5:
+            self.fates.told(f"{self.name}: COMMIT failed, and nobody knows")
+            raise OutcomeUnknown("the connection was lost at COMMIT")
+        after = self.store.commit(commit_key, before, change)
+        events = tuple(self.store.events[commit_key][before.seq :])
+        for event in events:
+            self.fates.told(f"{self.name}: {commit_key} {event.seq} {event.type} {_told(event)}")
+        if lost:
+            self.fates.told(f"{self.name}: the answer to COMMIT was lost")
+            raise OutcomeUnknown("the connection was lost at COMMIT")
+        self._known[commit_key] = after
+        return Appended(after, events)
+
+    def _asked(self) -> None:
+        self.check()
+        if self.chance.random() < self.fates.away:
+            raise LedgerUnavailable("the database is away")
+
+    # As gateway.service.tables.EffectTables.
+
+    def current(self, _tenant: str) -> TableInForce:
+        return self.store.tables[-1]
+
+    # As ledger.work.Work.
+
+    @property
+    def incarnations(self) -> "Process":
+        return self
+
+    def look(self, _shards: Sequence[int]) -> Look:
+        self._asked()
+        return Look(_DATABASE, (), ())
+
+    def released(self, _shards: Sequence[int], limit: int, *, after: int = -1) -> list[ReleasedCall]:
+        self._asked()
+        return [
+            ReleasedCall(StreamName.of(TENANT, key), intent.intent_id)
+            for key, state in self.store.states.items()
+            for intent in state.intents.values()
+            if intent.state is IntentState.RELEASED
+        ][:limit]
+
+    def expired_leases(self, _shards: Sequence[int], limit: int) -> list[ExpiredLease]:
+        self._asked()
+        return [
+            ExpiredLease(StreamName.of(TENANT, key), intent_id, attempt, row.epoch)
+            for (key, intent_id, attempt), row in self.store.licences.items()
+            if row.open and row.until < self.store.now()
+        ][:limit]
+
+    def due_retries(self, _shards: Sequence[int], now: datetime, limit: int) -> list[StreamName]:
+        self._asked()
+        return [
+            StreamName.of(TENANT, key)
+            for key, state in self.store.states.items()
+            if any(
+                i.state is IntentState.HELD and i.retry_at is not None and i.retry_at <= now
+                for i in state.intents.values()
+            )
+        ][:limit]
+
+    def idle_streams(self, _shards: Sequence[int], idle: timedelta, limit: int) -> list[StreamName]:
+        self._asked()
+        return [
+            StreamName.of(TENANT, key)
+            for key, state in self.store.states.items()
+            if state.finished is None and self.store.events[key][-1].at < self.store.at - idle
+        ][:limit]
+
+    def outcome_recorded(self, stream: StreamName, intent_id: str, attempt: int, type_: EventType) -> bool:
+        self._asked()
+        return any(
+            (e.type, e.intent_id, e.attempt) == (type_, intent_id, attempt)
+            for e in self.store.events[stream.commit_key]
+        )
+
+
+class Fates:
+    """How often a process is killed or stands still at a fail point, meets a database that is away, loses an answer to
+    COMMIT: all zero once the schedule is ``over``. ``told`` hears the story."""
+
+    def __init__(self, random: Random, told: Callable[[str], None]) -> None:
+        self.told = told
+        self.kill = random.choice([0.0, 0.01, 0.04])
+        self.stall = random.choice([0.0, 0.0, 0.02])
+        self.away = random.choice([0.0, 0.0, 0.02])
+        self.commit_lost = random.choice([0.0, 0.02, 0.05])
+
+    def over(self) -> None:
+        self.kill = self.stall = self.away = self.commit_lost = 0.0
+
+
+def _told(event: Event) -> str:
+    body = event.payload
+    kept = (
+        "reason",
+        "because",
+        "effect",
+        "release",
+        "attempt",
+        "status",
+        "tool",
+        "arguments_raw",
+        "accepted",
+        "span",
+    )
+    said = {name: body[name] for name in kept if body.get(name) is not None}
+    return f"{event.intent_id or ''} {said}"
