@@ -10,7 +10,7 @@ name, an approval ``now``, a probe both.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
@@ -111,7 +111,8 @@ class Condition:
         if "arguments" in self.names:
             variables["arguments"] = dict(arguments)
         if "now" in self.names and now is not None:
-            variables["now"] = now
+            # CEL reads the parts of a time in UTC; the evaluator would in whatever zone it is given.
+            variables["now"] = now.astimezone(UTC)
         if "result" in self.names and "result" in known:
             variables["result"] = known["result"]
         if not self._affordable(variables):

@@ -1,5 +1,6 @@
 """The schema of a tool's arguments: what is taken as one, and what it says of arguments."""
 
+import re
 import time
 from typing import Any
 
@@ -98,9 +99,8 @@ def test_a_fault_tells_neither_values_nor_names_of_the_arguments() -> None:
     ],
 )
 def test_what_is_no_schema_here(schema: Any, reason: str) -> None:
-    with pytest.raises(ValueError, match=".") as refused:
+    with pytest.raises(ValueError, match=re.escape(reason)):
         ArgumentSchema.compile(schema)
-    assert reason in str(refused.value)
 
 
 def test_a_place_that_is_no_schema_may_hold_anything() -> None:
@@ -140,12 +140,16 @@ json_values = st.recursive(
 )
 schemas = st.recursive(
     st.sampled_from(
-        [True, False, {"type": "integer"}, {"type": ["string", "null"]}, {"minimum": 2}, {"maxLength": 1}]
-        + [
-            {"pattern": "^a"},
-            {"uniqueItems": True},
-            {"enum": [1, "a", None]},
-            {"required": ["a"]},
+        [
+            *(
+                True,
+                False,
+                {"type": "integer"},
+                {"type": ["string", "null"]},
+                {"minimum": 2},
+                {"maxLength": 1},
+            ),
+            *({"pattern": "^a"}, {"uniqueItems": True}, {"enum": [1, "a", None]}, {"required": ["a"]}),
             {"const": {"a": 1}},
         ]
     ),
