@@ -107,6 +107,7 @@ class Simulation:
         assert all(i.terminal for i in self.desk.state.intents.values())
         assert all(i.final for i in intents)
         self.counts["voided"] += sum(i.block == "voided" for i in self.desk.state.intents.values())
+        self.counts["adopted"] += sum(e.type == "intent.adopted" for e in self.desk.log)
         self.counts["stale"] += sum(e.type == "intent.stale" for e in self.desk.log)
         return [i.result_content for i in sorted(intents, key=lambda i: i.place)], self.world.snapshot()
 
@@ -198,7 +199,9 @@ class Simulation:
 
     def _act(self, due: _Due) -> None:
         assert due.intent is not None
-        acts = self._setting.classes.get(str(due.intent.tool)) == "WRITE" or self.random.random() > 0.05
+        is_write = self._setting.classes.get(str(due.intent.tool)) == "WRITE"
+        # The last attempt is answered, so it has to have acted.
+        acts = is_write or due.attempt >= MAX_ATTEMPTS or self.random.random() > 0.05
         if not acts:
             self._later("lose", due.intent, due.attempt)
             return

@@ -47,6 +47,7 @@ def test_final_answers_and_state_equal_serial_execution(
     )
     assert counts["voided"] > 0
     assert counts["early"] > 0
+    assert counts["adopted"] > 0
     if policy == "send":
         assert counts["stale"] > 0
 
