@@ -6,21 +6,26 @@ from random import Random
 
 from effects.classes import EffectClass
 from effects.intent import IntentState, ResultStatus
-from gateway.turn import dispatching
+from effects.table import EffectTable
+from gateway.turn import approving, dispatching
 from gateway.turn.opening import StreamTerms, open_stream
 from gateway.turn.restored import doubt_unsettled
 from gateway.turn.scanner import BlockScanner
+from gateway.turn.tables import TableInForce
 from gateway.turn.tokens import TokenEvent
 from gateway.turn.unfolding import Unfolding
 from ledger.append import CloseLicence, Ledger, Licence
 from ledger.change import SideRow
 from ledger.events import EventType
 from ledger.state import Intent
-from tests.gateway.turn.desk import spell, table
+from tests.gateway.turn.desk import TOOLS as TABLE
+from tests.gateway.turn.desk import spell
 from tests.ledger.liveturn import LiveTurn
 
 BRANCHES = ("main", "side")
-TOOLS = ("create", "delete", "put", "read", "read", "read", "search", "nobody")
+TOOLS = ("create", "delete", "put", "read", "read", "read", "search", "nobody", "ask")
+ASKING = """  ask: {effect: WRITE, writes: ["thing:{name}"], approval: required, upstream: {http: "http://127.0.0.1:9/ask"}}
+"""
 NAMES = ("a", "b", "*", "a\\*", "ä\u2028\x1b[2J", '"quoted\\"')
 NOISE = (
     "ok ",
@@ -33,7 +38,19 @@ NOISE = (
 )
 DRAFTERS = (None, "small", "other\x9b")
 STEPS = ("draft",) * 6 + ("rule",) * 5 + ("accept",) * 2 + ("claim",) * 6 + ("settle",) * 4 + ("lose",) * 4
-STEPS += ("late", "late", "resolve", "take_over", "wait", "name", "restore")
+STEPS += (
+    "approve",
+    "approve",
+    "deny",
+    "probe",
+    "late",
+    "late",
+    "resolve",
+    "take_over",
+    "wait",
+    "name",
+    "restore",
+)
 
 
 class Wandering(LiveTurn):
@@ -42,7 +59,8 @@ class Wandering(LiveTurn):
     def __init__(self, ledger: Ledger, tenant: str, key: str, random: Random, *, age: timedelta) -> None:
         self.tenant, self.key, self.random = tenant, key, random
         reads, order = random.choice(["send", "hold"]), random.choice(["strict", "footprint"])
-        self.force = table(order=order, reads=reads)
+        tools = TABLE.format(order=order, reads=reads) + ASKING
+        self.force = TableInForce(1, EffectTable.parse(tools))
         self.now = datetime.now(UTC) - age
         self.scanner = BlockScanner()
         self.ledger = Ledger(ledger._engine, clock=lambda: self.now)
@@ -233,6 +251,30 @@ class Wandering(LiveTurn):
             }
             self._do(lambda u: dispatching.resolve(u, self.force, u.intent(intent.intent_id), **said))
             self.seen["resolved"] += 1
+
+    def _approve(self) -> None:
+        intent = self._any(IntentState.AWAITING_APPROVAL)
+        if intent is not None:
+            said = {"by": "p", "note": self.random.choice([None, 'say "so"\n'])}
+            self._do(lambda u: approving.approve(u, self.force, u.intent(intent.intent_id), **said))
+            self.seen["approved"] += 1
+
+    def _deny(self) -> None:
+        intent = self._any(IntentState.AWAITING_APPROVAL)
+        if intent is not None:
+            self._do(lambda u: approving.deny(u, u.intent(intent.intent_id), by="p\t", reason='"no"'))
+            self.seen["denied"] += 1
+
+    def _probe(self) -> None:
+        """A look at the tool that settles nothing."""
+        intent = self._any(IntentState.IN_DOUBT)
+        if intent is not None:
+            found = {"verdict": "unknown", "tool": "read", "content": {"n": 1}, "because": "undecidable"}
+            about = {"attempt": intent.attempts}
+            self._do(
+                lambda u: u.emit_for(EventType.DISPATCH_PROBED, u.intent(intent.intent_id), **about, **found)
+            )
+            self.seen["probed"] += 1
 
     def _name(self) -> None:
         intent = self._any(*IntentState)

@@ -57,6 +57,8 @@ TABLES: Mapping[str, Privileges] = {
     "ledger.seals": {"sealer": "select insert", "reconciler": "select"},
     "ledger.tiles": {"sealer": "select insert update(hashes)", "reconciler": "select"},
     "ledger.checkpoints": {"sealer": "select insert", "reconciler": "select"},
+    "ledger.buckets": {"writer": "select", "dispatcher": "select insert update delete"},
+    "ledger.admissions": {"writer": "select", "dispatcher": "select insert update delete"},
     "ledger.incarnations": {"dispatcher": "select insert update"},
     "ledger.auditors": NOBODY,
     "ledger.keys": {"writer": "select update(last_used_at)"},
@@ -84,6 +86,7 @@ INNER_VIEWS = "ledger.audited_"
 # Functions of triggers need no line: nobody calls them, and firing one takes no privilege.
 FUNCTIONS: Mapping[str, Privileges] = {
     "ledger.effect_rank(text)": {"dispatcher": "execute"},
+    "ledger.tenant_shard(text)": {"dispatcher": "execute"},
     "ledger.refuse_licence(text,text,integer,text)": {"dispatcher": "execute"},
     "ledger.envelope(ledger.events)": {"sealer": "execute", "reconciler": "execute"},
     "audit.shard(text,text)": {"auditor": "execute"},
