@@ -34,6 +34,7 @@ def stream_view(state: StreamState, reasons: Reasons, *, with_ids: bool = False)
         "intents": [intent_view(state, intent, reasons) for intent in in_order(state.intents.values())],
         "finished": state.finished,
         "parent": state.parent,
+        "fork_of": state.fork_of,
         "labels": dict(state.labels),
     }
 
@@ -128,6 +129,8 @@ def reasons_under(unfolding: Unfolding, force: TableInForce) -> Reasons:
     standing = Standing(unfolding, force)
 
     def reason(intent: Intent) -> str | None:
+        if intent.state is IntentState.RELEASED:
+            return _held_back(intent, force)
         waits = intent.state in (IntentState.HELD, IntentState.DISPATCHED, IntentState.IN_DOUBT) or (
             intent.state is IntentState.SETTLED and not intent.final
         )
@@ -145,6 +148,13 @@ def _approval(intent: Intent) -> View | None:
     if approval is None:
         return None
     return {"by": approval.by, "note": approval.note, "expires_at": approval.expires_at.isoformat()}
+
+
+def _held_back(intent: Intent, force: TableInForce) -> str | None:
+    """Why a call that may go is not sent yet: ``paused`` by an operator, or ``limited``, so that it waits for room."""
+    if force.brakes.pauses(intent.tool):
+        return "paused"
+    return "limited" if force.limits_of(intent.tool) else None
 
 
 def _arguments(raw: str | None) -> object:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from datetime import timedelta
 
 from effects import gate
+from effects.approval import Because
 from effects.canonical import canonical
 from effects.classes import EffectClass
 from effects.idempotency import idempotency_key
@@ -16,6 +17,7 @@ from effects.policy import ReadsBehindWrites, WriteOrder
 from effects.strict_json import parse
 from gateway.turn import approving
 from gateway.turn.adopting import adopt, adoptable, answer_redacted, left_alone, twin_lives
+from gateway.turn.forking import repeats
 from gateway.turn.standing import Case, Standing
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
@@ -48,7 +50,7 @@ def decide_now(
             effect=case.effect,
             may_speculate=case.judged.may_speculate and _sendable(case),
             block=intent.block,
-            approved=may_have_happened(intent) or approving.allowed(case, unfolding.now),
+            approved=may_have_happened(intent) or _approved(unfolding, case),
             earlier_terminal=not standing.waits(case, strict_writes=policy.write_order is WriteOrder.STRICT),
             may_run_ahead=policy.reads_behind_writes is ReadsBehindWrites.SEND,
             sent=_sent(intent),
@@ -58,8 +60,14 @@ def decide_now(
             stream_end=StreamEnd.OPEN if may_have_happened(intent) else stream_end(unfolding.state.finished),
             adoptable=adoptable(standing, force, case, unfolding.now) is not None,
             twin_lives=twin_lives(standing, case),
+            budget_left=standing.early_beside(case) < policy.early_reads,
+            speculation_stopped=intent.tool in force.brakes.stopped,
         )
     )
+
+
+def _approved(unfolding: Unfolding, case: Case) -> bool:
+    return not repeats(unfolding.inherited, case) and approving.allowed(case, unfolding.now)
 
 
 def _sendable(case: Case) -> bool:
@@ -196,7 +204,8 @@ def _release_or_hold(unfolding: Unfolding, force: TableInForce, case: Case, deci
             _release(unfolding, force, case, Release.EARLY)
     elif decision.reason == approving.AWAITING and intent.block is BlockState.CLEARED:
         if intent.state is not IntentState.AWAITING_APPROVAL:
-            approving.ask(unfolding, force, case)
+            because = Because.FORK_REPEATS if repeats(unfolding.inherited, case) else None
+            approving.ask(unfolding, force, case, because)
     elif decision.action is gate.Action.HOLD and intent.state is IntentState.RELEASED:
         _hold_again(unfolding, intent, decision.reason)
 

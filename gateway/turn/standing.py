@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from effects import order
 from effects.classes import EffectClass, highest
-from effects.intent import IntentState
+from effects.intent import IntentState, Release
 from effects.table import Classification
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
@@ -31,6 +31,7 @@ class Standing:
         self._open: dict[str, order.CallView] = {}
         self._settled: dict[str, order.CallView] = {}
         self._reads: dict[tuple[str, str], set[str]] = {}
+        self._early: set[str] = set()
         self._seq = -1
         self.refresh()
 
@@ -72,9 +73,15 @@ class Standing:
         same = self._reads.get(_call(case.intent), ()) if case.intent.arguments_digest is not None else ()
         return [self._cases[other].intent for other in same if other != case.intent.intent_id]
 
+    def early_beside(self, case: Case) -> int:
+        """How many other reads of the commit key were let go early and have no answer yet."""
+        self.refresh()
+        return len(self._early - {case.intent.intent_id})
+
     def _note(self, case: Case) -> None:
         intent_id = case.intent.intent_id
         self._cases[intent_id] = case
+        (self._early.add if _outstanding(case.intent) else self._early.discard)(intent_id)
         if case.view.terminal:
             self._open.pop(intent_id, None)
         else:
@@ -83,6 +90,12 @@ class Standing:
             self._settled[intent_id] = case.view
         if case.effect is EffectClass.READ_ONLY:
             self._reads.setdefault(_call(case.intent), set()).add(intent_id)
+
+
+def _outstanding(intent: Intent) -> bool:
+    """Whether an early read was let go and has no answer, whatever became of its block."""
+    waits = intent.state is IntentState.RELEASED or intent.open_attempt is not None
+    return waits and intent.release is Release.EARLY
 
 
 def _call(intent: Intent) -> tuple[str, str]:

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from effects.arguments import MAX_ARGUMENTS, TOO_LONG
+from effects.limits import Limits
 from effects.strict_json import JSONRefused, parse
 from effects.table import Classification, EffectTable
+from gateway.turn.brakes import EVERY_TOOL, NONE, Brakes
 
 REMEMBERED = 10_000
 """Calls whose classification is kept: a call is judged again at every step of its turn."""
@@ -13,13 +15,21 @@ REMEMBERED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class TableInForce:
-    """One version of a tenant's effect table. ``version`` 0: none was ever applied, so every tool is unknown."""
+    """One version of a tenant's effect table. ``version`` 0: none was ever applied, so every tool is unknown.
+
+    ``brakes``: what else holds the tenant's calls back, as was known a moment ago.
+    """
 
     version: int
     table: EffectTable
+    brakes: Brakes = NONE
     _known: dict[tuple[str | None, str | None], Classification] = field(
         default_factory=dict, repr=False, compare=False
     )
+
+    def under(self, brakes: Brakes) -> "TableInForce":
+        """The same with ``brakes``; itself where it has them already."""
+        return self if brakes == self.brakes else replace(self, brakes=brakes, _known=self._known)
 
     def classify(self, tool: str | None, arguments_raw: str | None) -> Classification:
         """What the table says of one call, from the bytes that were accepted. An unknown or unparsable call is a WRITE."""
@@ -31,6 +41,12 @@ class TableInForce:
                 self._known.clear()
             self._known[call] = known
         return known
+
+    def limits_of(self, tool: str | None) -> Mapping[str, Limits]:
+        """The limits that a call of ``tool`` keeps to: its own, and under ``*`` those of all tools together."""
+        entry = self.table.tools.get(tool or "")
+        limits = {EVERY_TOOL: self.table.limits, tool or "": None if entry is None else entry.limits}
+        return {name: one for name, one in limits.items() if one is not None}
 
     def _judge(self, tool: str, arguments_raw: str | None) -> Classification:
         if arguments_raw is not None and len(arguments_raw) > MAX_ARGUMENTS:

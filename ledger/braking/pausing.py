@@ -58,7 +58,7 @@ class Pauses:
     def all(self) -> Mapping[str, list[Pause]]:
         """Everything that is paused, by tenant."""
         columns = (pauses.c.tenant, pauses.c.tool, pauses.c.by, pauses.c.reason, pauses.c.at)
-        query = select(*columns).where(pauses.c.shard.between(0, SHARDS - 1)).order_by(*columns[:2])
+        query = select(*columns).where(pauses.c.shard.in_(range(SHARDS))).order_by(*columns[:2])
         found: dict[str, list[Pause]] = {}
         with single(self._engine) as connection:
             for row in connection.execute(query):

@@ -55,6 +55,18 @@ def upgrade() -> None:
         schema="ledger",
         comment="Calls that count against a tool's concurrency: until their licence is closed. Not a projection: never rebuilt.",
     )
+    op.create_table(
+        "stops",
+        _shard(),
+        _column("tenant", sa.Text(), "Whose calls they are."),
+        _column("tool", sa.Text(), "Tool that sends no read early."),
+        _column("wasted", sa.Integer(), "Wasted ones among its last early reads."),
+        _column("outcomes", sa.Integer(), "Early reads that were looked back on."),
+        _column("at", sa.DateTime(timezone=True), "When it stopped, or was tried last."),
+        sa.PrimaryKeyConstraint("shard", "tenant", "tool", name="stops_pkey"),
+        schema="ledger",
+        comment="Tools that send no read early, for most were wasted. Not a projection: never rebuilt.",
+    )
     op.execute(source("functions", "tenant_shard"))
     op.execute(source("functions", "check_pause"))
     op.execute(source("triggers", "dispatches_while_not_paused"))

@@ -12,6 +12,8 @@ from tests.ledger.model.tools import TOOLS, UNKNOWN, Policy, Tool
 
 ABORTED = ("error", "cancelled")
 OVER = ("voided", "refused")
+EARLY_READS = 4
+"""Outstanding early reads of one commit key, at most."""
 
 
 @dataclass
@@ -85,6 +87,11 @@ class Call:
     def let_go(self) -> bool:
         """A twin that lives: it was let go, and is not over."""
         return not self.over and (self.state != "held" or self.attempts > 0)
+
+    @property
+    def outstanding(self) -> bool:
+        """Let go early, and without an answer, whatever became of its block."""
+        return self.release == "early" and (self.state == "released" or self.awaited is not None)
 
     @property
     def offers(self) -> bool:
@@ -232,7 +239,10 @@ class Gate:
     def _may_go(self, call: Call) -> bool:
         if self._paused(call) or not self._its_turn(call):
             return False
-        return call.block == "cleared" or not any(other.let_go for other in self._equals(call))
+        if call.block == "cleared":
+            return True
+        beside = sum(other.outstanding for other in self.calls if other is not call)
+        return beside < EARLY_READS and not any(other.let_go for other in self._equals(call))
 
     def _its_turn(self, call: Call) -> bool:
         if call.block == "cleared":

@@ -57,6 +57,7 @@ TABLES: Mapping[str, Privileges] = {
     "ledger.seals": {"sealer": "select insert", "reconciler": "select"},
     "ledger.tiles": {"sealer": "select insert update(hashes)", "reconciler": "select"},
     "ledger.checkpoints": {"sealer": "select insert", "reconciler": "select"},
+    "ledger.stops": {"writer": "select insert update delete", "dispatcher": "select"},
     "ledger.buckets": {"writer": "select", "dispatcher": "select insert update delete"},
     "ledger.admissions": {"writer": "select", "dispatcher": "select insert update delete"},
     "ledger.incarnations": {"dispatcher": "select insert update"},
