@@ -96,9 +96,11 @@ def judge(
     """
     verdict = Verdict()
     acts: dict[str, list[Line]] = defaultdict(list)
+    by_stream: dict[str, list[Line]] = defaultdict(list)
     for line in log:
         if line["line"] == "acted":
             acts[line["intent_id"]].append(line)
+            by_stream[line["commit_key"]].append(line)
     owners: dict[str, set[str]] = defaultdict(set)
     for commit_key, calls in asked.items():
         events = told.get(commit_key, ())
@@ -112,7 +114,7 @@ def judge(
             for fault in _faults(state, intent, mine, started, resolved=resolved):
                 verdict.faults[fault].append(intent.intent_id)
             _count(verdict, intent, mine)
-        _judge_order(verdict, state, [line for line in log if line["line"] == "acted"], commit_key)
+        _judge_order(verdict, state, by_stream[commit_key], commit_key)
     _judge_strangers(verdict, asked, told, acts)
     for key, intents in owners.items():
         if key != "None" and len(intents) > 1:
@@ -159,9 +161,8 @@ def _ends(state: StreamState, intent: Intent, acts: list[Line], *, resolved: boo
             yield CONTRADICTED
 
 
-def _judge_order(verdict: Verdict, state: StreamState, acted: list[Line], commit_key: str) -> None:
+def _judge_order(verdict: Verdict, state: StreamState, mine: list[Line], commit_key: str) -> None:
     """Effects fall in the order of their places, and a final answer has seen exactly those before it."""
-    mine = [line for line in acted if line["commit_key"] == commit_key]
     effects = [line for line in mine if line["tool"] != "read" and not line["replayed"]]
     places = [int(line["nth"]) for line in effects if line["nth"] is not None]
     if places != sorted(places):

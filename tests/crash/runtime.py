@@ -58,6 +58,11 @@ class Runtime:
         thread.start()
         return thread
 
+    def drive(self, turn: Turn) -> None:
+        """Write a whole stream, in this thread."""
+        self._draft(turn)
+        self._rule(turn)
+
     def resolve(self, commit_key: str, intent_id: str, *, happened: bool) -> None:
         """Settle a doubt; it may have been settled by a request whose answer was lost."""
         body = {"as": "happened" if happened else "not_happened", "reason": "as the tool's log says"}

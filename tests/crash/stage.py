@@ -37,7 +37,7 @@ class Stage:
         self.tool_port, gateway_port = free_port(), free_port()
         self._gateway_port = str(gateway_port)
         url = postgres.database(DATABASE).service_url
-        self._environ = {
+        self.environ = {
             "COMMITGATE_DATABASE_URL": url,
             "COMMITGATE_HOME": str(folder),
             "COMMITGATE_SEAL": "false",
@@ -66,14 +66,14 @@ class Stage:
     def new_gateway(self, arming: Mapping[str, str] | None = None, planted: str | None = None) -> Forked:
         arguments = ("serve", "--port", self._gateway_port, "--no-dispatch")
         self.gateway = self.zygote.command(
-            *arguments, environ=self._environ | dict(arming or {}), planted=planted
+            *arguments, environ=self.environ | dict(arming or {}), planted=planted
         )
         return self.gateway
 
     def new_dispatcher(
         self, arming: Mapping[str, str] | None = None, planted: str | None = None, *, ready: bool = True
     ) -> Forked:
-        environ = self._environ | dict(arming or {})
+        environ = self.environ | dict(arming or {})
         self.dispatcher = self.zygote.command("worker", environ=environ, planted=planted, ready=ready)
         return self.dispatcher
 

@@ -4,7 +4,10 @@ import asyncio
 import selectors
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
+from contextvars import Context
 from typing import Any, TypeVar
+
+from tests.simulation.process import CURRENT
 
 T = TypeVar("T")
 
@@ -56,6 +59,41 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def _pass(self, seconds: float) -> None:
         self._virtual += seconds
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        return self._deferred(super().call_soon, (), callback, args, context)
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        return self._deferred(super().call_at, (when,), callback, args, context)
+
+    def _deferred(
+        self,
+        begin: Callable[..., Any],
+        when: tuple[float, ...],
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        context: Context | None,
+    ) -> Any:
+        """As ``begin`` does it; what belongs to a process that stands still is done when it goes on."""
+        process = CURRENT.get(None) if context is None else context.get(CURRENT)
+        if process is None:
+            return begin(*when, callback, *args, context=context)
+
+        def run() -> None:
+            if handle.cancelled():
+                return
+            if process.stalled_until > self._virtual:
+                later(process.stalled_until, run, context=context)
+            else:
+                callback(*args)
+
+        later = super().call_at
+        handle = begin(*when, run, context=context)
+        return handle
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Executor | None, func: Callable[..., T], *args: Any

@@ -48,6 +48,8 @@ class Process:
         self._known: dict[str, StreamState] = {}
 
     databases = 0
+    stands_still = True
+    """Whether the schedule may stop it for a while; a gateway's decision is one step here, so that it shows nothing."""
 
     def die(self) -> None:
         if not self.dead:
@@ -66,8 +68,8 @@ class Process:
             self.fates.told(f"{self.name} dies at {point}")
             self.die()
             raise Killed
-        if drawn < self.fates.kill + self.fates.stall and point not in _TOO_LATE:
-            self.stalled_until = self.store.now() + self.chance.uniform(1, 8)
+        if self.stands_still and drawn < self.fates.kill + self.fates.stall and point not in _TOO_LATE:
+            self.stalled_until = self.store.now() + self.chance.uniform(1, 15)
             self.fates.told(f"{self.name} stands still at {point} until {self.stalled_until:.2f}")
 
     def monotonic(self) -> float:
@@ -222,7 +224,7 @@ class Fates:
     def __init__(self, random: Random, told: Callable[[str], None]) -> None:
         self.told = told
         self.kill = random.choice([0.0, 0.01, 0.04])
-        self.stall = random.choice([0.0, 0.0, 0.02])
+        self.stall = random.choice([0.0, 0.0, 0.03])
         self.away = random.choice([0.0, 0.0, 0.02])
         self.commit_lost = random.choice([0.0, 0.02, 0.05])
 

@@ -42,15 +42,15 @@ from tests.simulation.store import Store
 from tests.simulation.writer import WHO, Writer
 
 T = TypeVar("T")
-TROUBLE, HORIZON = 40.0, 600.0
+TROUBLE, HORIZON = 30.0, 600.0
 """Virtual seconds of crashes and losses, and until everything has to be over."""
 
 _SETTINGS = DispatcherSettings(
-    lease_floor=5.0,
+    lease_floor=3.5,
     lease_margin=1.0,
     poll_interval=1.0,
-    sweep_interval=1.5,
-    idle_timeout=25.0,
+    sweep_interval=2.0,
+    idle_timeout=15.0,
     late_wait=5.0,
     tries=4,
     retry_pause=0.5,
@@ -86,12 +86,13 @@ class Simulation:
         self._tell = tell
         self._random = Random(seed)
         self._threads = self._stream("threads")
-        self._loop = VirtualLoop(self._thread_delay)
+        self._loop = VirtualLoop(lambda: 0.05 * self._threads.random())
         self._setting: Setting = self._random.choice([FILES, BANK])
         self.store = Store(self._loop.time)
         self.fates = Fates(self._stream("fates"), self._say)
         self.network = Network(self.store, self._setting, self._stream("network"))
         self._numbers = Counter[str]()
+        self._ended = False
         self._gateways = [self._new_gateway() for _ in range(2)]
         self._tasks: list[asyncio.Task[None]] = []
         self._put_in_force()
@@ -109,11 +110,6 @@ class Simulation:
     def _stream(self, name: str) -> Random:
         return Random(zlib.crc32(name.encode()) ^ self._random.getrandbits(48))
 
-    def _thread_delay(self) -> float:
-        process = CURRENT.get(None)
-        until = 0.0 if process is None else process.stalled_until - self._loop.time()
-        return max(until, 0.05 * self._threads.random())
-
     def _say(self, line: str) -> None:
         if self._tell:
             self.told.story.append(f"{self._loop.time():8.3f}  {line}")
@@ -126,9 +122,7 @@ class Simulation:
             self._loop.run_until_complete(self._whole())
         finally:
             failpoints._armed = before
-            for task in asyncio.all_tasks(self._loop):
-                task.cancel()
-            self._loop.run_until_complete(asyncio.sleep(0))
+            self._end()
             asyncio.set_event_loop(None)
             self._loop.close()
         self.told.faults += self.network.faults
@@ -137,9 +131,18 @@ class Simulation:
             self.told.faults += judged(self.store, writer, self._setting, self.network, self.told.counts)
         return self.told
 
+    def _end(self) -> None:
+        """Nobody starts again, and nothing is left."""
+        self.fates.over()
+        self._ended = True
+        while tasks := asyncio.all_tasks(self._loop):
+            for task in tasks:
+                task.cancel()
+            self._loop.run_until_complete(asyncio.wait(tasks))
+
     async def _whole(self) -> None:
         writing = [asyncio.create_task(writer.run()) for writer in self.writers]
-        for number in range(self._random.randint(1, 3)):
+        for number in range(self._random.choice([1, 2, 2])):
             self._new_dispatcher(f"dispatcher-{number}")
         self._tasks += [asyncio.create_task(self._person()), asyncio.create_task(self._operator())]
         while self._loop.time() < TROUBLE and not (all(task.done() for task in writing) and self._over()):
@@ -163,6 +166,7 @@ class Simulation:
 
     def _new_gateway(self) -> tuple[Process, Streams, Doubts, Approvals]:
         process = self._process("gateway", lambda: None)
+        process.stands_still = False
         ledger, tables = cast("Ledger", process), cast("EffectTables", process)
         clock = lambda: self.store.at  # noqa: E731
         nothing = cast("Any", None)
@@ -198,6 +202,9 @@ class Simulation:
     # Dispatchers
 
     def _new_dispatcher(self, name: str) -> None:
+        if self._ended:
+            return
+
         def gone() -> None:
             self.told.counts["dispatchers killed"] += 1
             self._loop.call_soon(main.cancel)
