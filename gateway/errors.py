@@ -2,7 +2,8 @@
 
 GatewayError
 ├── BadInput (422)
-│   ├── InvalidRequest, InvalidText, RefusedJSON, UnknownBranch, NotSupported, InvalidEffects
+│   ├── InvalidRequest, InvalidText, RefusedJSON, UnknownBranch, NotSupported, InvalidEffects (LiteralSecret)
+│   ├── UnknownForkOf, ForkOfItself, ForksTooDeep
 │   └── TooManyCalls, DivergesFromTokens
 ├── MalformedJSON (400)
 ├── TooLarge (413), UnsupportedMediaType (415)
@@ -99,6 +100,34 @@ class InvalidEffects(BadInput):
 
     code = "invalid_effects"
     title = "The effect table is not valid"
+
+
+class LiteralSecret(InvalidEffects):
+    """The effect table holds a secret itself and not a reference to it; ``path`` names the place."""
+
+    code = "literal_secret"
+    title = "A secret stands in the effect table"
+
+
+class UnknownForkOf(BadInput):
+    """``fork_of`` names no stream of the tenant."""
+
+    code = "unknown_fork_of"
+    title = "No such stream to fork from"
+
+
+class ForkOfItself(BadInput):
+    """``fork_of`` names the stream that is being opened."""
+
+    code = "fork_of_itself"
+    title = "A stream is no fork of itself"
+
+
+class ForksTooDeep(BadInput):
+    """Too many messages would fork from each other."""
+
+    code = "forks_too_deep"
+    title = "Too many forks of forks"
 
 
 class TooManyCalls(BadInput):

@@ -14,9 +14,9 @@ from effects.classes import EffectClass
 from effects.footprint import Footprint
 from effects.intent import BlockState, IntentState, Release, ResultStatus
 from ledger import approval, lane
+from ledger.adoption import adopted, orphaned, settled_together
 from ledger.errors import BrokenHistory
 from ledger.events import Event, EventType
-from ledger.adoption import adopted, orphaned, settled_together
 from ledger.redaction.blanking import blanked
 from ledger.state import Branch, Intent, StreamState
 
@@ -60,6 +60,7 @@ def _opened(state: StreamState, event: Event, body: Mapping[str, Any]) -> Stream
         branches_mode=body["branches_mode"],
         threshold=body.get("threshold"),
         parent=body.get("parent"),
+        fork_of=body.get("fork_of"),
         labels=MappingProxyType(dict(body.get("labels") or {})),
         opened_at=event.at,
         last_writer_at=event.at,

@@ -156,6 +156,7 @@ class StreamState:
     branches: Mapping[str, Branch] = field(default_factory=lambda: MappingProxyType({}))
     intents: Mapping[str, Intent] = field(default_factory=lambda: MappingProxyType({}))
     redacted: frozenset[int] = frozenset()
+    fork_of: str | None = None
 
     @property
     def exists(self) -> bool:
@@ -185,4 +186,5 @@ class StreamState:
             MappingProxyType({**self.branches, branch.name: branch}),
             self.intents,
             self.redacted,
+            self.fork_of,
         )

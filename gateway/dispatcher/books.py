@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime
 from functools import partial
 from typing import ParamSpec, TypeVar
@@ -11,6 +11,7 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exponential
 
+from gateway.service.forks import begin
 from gateway.service.tables import EffectTables
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
@@ -67,8 +68,15 @@ class Books:
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
     async def decide(self, stream: StreamName, decide: Decide) -> Appended:
-        """Append what ``decide`` makes of the stream. Raises what ``Ledger.append`` raises."""
-        return await self.ask(self._append, stream, decide)
+        """Append what ``decide`` makes of the stream. Raises what ``Ledger.append`` raises.
+
+        No thread waits for the commit, so what many calls have to write goes out together.
+        """
+        return await asyncio.wrap_future(await self.ask(self._submit, stream, decide))
+
+    async def warm(self, streams: Sequence[StreamName]) -> None:
+        """Read the states of these streams at once; raises LedgerUnavailable."""
+        await self.ask(self._ledger.warm, streams)
 
     async def insist(self, stream: StreamName, decide: Decide, written: Callable[[], bool]) -> None:
         """Append what ``decide`` makes of the stream, however long the database stays away.
@@ -94,15 +102,15 @@ class Books:
                     unsure = True
                     raise
 
-    def _append(self, stream: StreamName, decide: Decide) -> Appended:
+    def _submit(self, stream: StreamName, decide: Decide) -> "Future[Appended]":
         force = self._tables.current(stream.tenant)
 
         def change(state: StreamState) -> Change:
-            unfolding = Unfolding(state, self._clock())
+            unfolding = begin(self._ledger, state, self._clock())
             side = tuple(decide(unfolding, force))
             return Change(unfolding.events, side)
 
-        return self._ledger.append(stream.tenant, stream.commit_key, change)
+        return self._ledger.submit(stream.tenant, stream.commit_key, change)
 
 
 def _may_pass(error: BaseException) -> bool:

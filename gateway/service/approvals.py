@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 from effects.intent import IntentState
 from gateway.errors import InvalidRequest, UnknownCommitKey, UnknownIntent
 from gateway.principal import Principal, Role
+from gateway.service.forks import begin
 from gateway.service.streams import Wake
 from gateway.service.tables import EffectTables
 from gateway.service.views import View, intent_view, reasons_under
@@ -110,12 +111,12 @@ class Approvals:
             if intent is None:
                 raise UnknownIntent(intent_id)
             force = self._tables.current(principal.tenant)
-            unfolding = Unfolding(state, self._clock())
+            unfolding = begin(self._ledger, state, self._clock())
             say(unfolding, force, intent)
             advance(unfolding, force)
             return Change(unfolding.events)
 
         state = self._ledger.append(principal.tenant, commit_key, decide).state
         self._wake()
-        reasons = reasons_under(Unfolding(state, self._clock()), self._tables.current(principal.tenant))
+        reasons = reasons_under(begin(self._ledger, state, self._clock()), self._tables.current(principal.tenant))
         return intent_view(state, state.intents[intent_id], reasons)

@@ -9,11 +9,11 @@ from effects.intent import IntentState
 from gateway.errors import InvalidRequest, UnknownCommitKey, UnknownIntent
 from gateway.failpoints import FailPoint, reached
 from gateway.principal import Principal, Role
+from gateway.service.forks import begin
 from gateway.service.streams import Wake
 from gateway.service.tables import EffectTables
 from gateway.service.views import View, intent_view, reasons_under
 from gateway.turn.dispatching import resolve
-from gateway.turn.unfolding import Unfolding
 from ledger.append import Change, Ledger
 from ledger.listing import list_intents
 from ledger.state import StreamState
@@ -48,7 +48,7 @@ class Doubts:
             state = self._ledger.read(principal.tenant, str(row["commit_key"]))
             intent = state.intents[str(row["intent_id"])]
             if intent.state is IntentState.IN_DOUBT:
-                reasons = reasons_under(Unfolding(state, self._clock()), force)
+                reasons = reasons_under(begin(self._ledger, state, self._clock()), force)
                 views.append(intent_view(state, intent, reasons, provisional=True))
         return views
 
@@ -75,7 +75,7 @@ class Doubts:
             if intent is None:
                 raise UnknownIntent(intent_id)
             force = self._tables.current(principal.tenant)
-            unfolding = Unfolding(state, self._clock())
+            unfolding = begin(self._ledger, state, self._clock())
             resolve(
                 unfolding,
                 force,
@@ -92,5 +92,5 @@ class Doubts:
         reached(FailPoint.RESOLUTION_COMMITTED)
         self._wake()
         force = self._tables.current(principal.tenant)
-        reasons = reasons_under(Unfolding(state, self._clock()), force)
+        reasons = reasons_under(begin(self._ledger, state, self._clock()), force)
         return intent_view(state, state.intents[intent_id], reasons, provisional=True)

@@ -6,13 +6,13 @@ from datetime import datetime
 from effects.intent import IntentState
 from gateway.errors import UnknownCommitKey, UnknownIntent
 from gateway.principal import Principal, Role
+from gateway.service.forks import begin
 from gateway.service.streams import Wake
 from gateway.service.tables import EffectTables
 from gateway.service.views import View, intent_view, reasons_under
 from gateway.turn.advance import advance
 from gateway.turn.posting import PostedIntent, post_intent
 from gateway.turn.scanner import BlockScanner
-from gateway.turn.unfolding import Unfolding
 from ledger.append import Change, Ledger
 from ledger.state import Intent, StreamState
 
@@ -47,7 +47,7 @@ class Intents:
             if not state.exists:
                 raise UnknownCommitKey(commit_key)
             force = self._tables.current(principal.tenant)
-            unfolding = Unfolding(state, self._clock())
+            unfolding = begin(self._ledger, state, self._clock())
             intent, replayed = post_intent(unfolding, posted, self._scanner, force)
             intent_id = intent.intent_id
             advance(unfolding, force)
@@ -79,5 +79,5 @@ class Intents:
     def _view(
         self, principal: Principal, state: StreamState, intent: Intent, *, provisional: bool = False
     ) -> View:
-        reasons = reasons_under(Unfolding(state, self._clock()), self._tables.current(principal.tenant))
+        reasons = reasons_under(begin(self._ledger, state, self._clock()), self._tables.current(principal.tenant))
         return intent_view(state, intent, reasons, provisional=provisional)

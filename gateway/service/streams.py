@@ -12,6 +12,7 @@ from effects.intent import IntentState
 from gateway.errors import BatchIdReused, Conflict, UnknownCommitKey
 from gateway.failpoints import FailPoint, reached
 from gateway.principal import Principal, Role
+from gateway.service.forks import begin, check_fork
 from gateway.service.tables import EffectTables
 from gateway.service.views import (
     View,
@@ -24,7 +25,6 @@ from gateway.turn.advance import advance
 from gateway.turn.opening import StreamTerms, open_stream
 from gateway.turn.scanner import BlockScanner
 from gateway.turn.tokens import TokenEvent, write_tokens
-from gateway.turn.unfolding import Unfolding
 from ledger.append import BatchReplay, Change, Ledger
 from ledger.errors import BatchIdTaken
 from ledger.events import Event
@@ -77,7 +77,9 @@ class Streams:
 
         def decide(state: StreamState) -> Change:
             nonlocal created
-            unfolding = Unfolding(state, self._clock())
+            unfolding = begin(self._ledger, state, self._clock())
+            if not state.exists:
+                check_fork(self._ledger, principal.tenant, key, terms.fork_of)
             created = open_stream(unfolding, terms)
             advance(unfolding, self._tables.current(principal.tenant))
             return Change(unfolding.events)
@@ -96,7 +98,7 @@ class Streams:
         """The whole stream. Raises ``UnknownCommitKey``."""
         principal.require(Role.RUNTIME, Role.DECODER, Role.AUDITOR, Role.OPERATOR)
         state = self.state(principal, commit_key)
-        reasons = reasons_under(Unfolding(state, self._clock()), self._tables.current(principal.tenant))
+        reasons = reasons_under(begin(self._ledger, state, self._clock()), self._tables.current(principal.tenant))
         return stream_view(state, reasons, with_ids=with_ids)
 
     def state(self, principal: Principal, commit_key: str) -> StreamState:
@@ -151,7 +153,7 @@ class Streams:
             if not state.exists:
                 raise UnknownCommitKey(commit_key)
             force = self._tables.current(principal.tenant)
-            unfolding = Unfolding(state, self._clock())
+            unfolding = begin(self._ledger, state, self._clock())
             write_tokens(unfolding, writer_epoch, events, self._scanner, force)
             advance(unfolding, force)
             reasons = reasons_under(unfolding, force)

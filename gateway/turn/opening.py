@@ -20,6 +20,7 @@ class StreamTerms:
     branches_mode: str | None = None
     threshold: float | None = None
     parent: str | None = None
+    fork_of: str | None = None
     prompt: Mapping[str, object] | None = None
     sampling: Mapping[str, object] | None = None
     labels: Mapping[str, object] = field(default_factory=dict)
@@ -76,6 +77,7 @@ def _opening(terms: StreamTerms) -> dict[str, object]:
         "branches_mode": terms.branches_mode or "agree",
         "threshold": terms.threshold,
         "parent": terms.parent,
+        "fork_of": terms.fork_of,
         "prompt": None if terms.prompt is None else dict(terms.prompt),
         "sampling": None if terms.sampling is None else dict(terms.sampling),
         "labels": dict(terms.labels),
@@ -91,6 +93,7 @@ def _check_equal(unfolding: Unfolding, terms: StreamTerms) -> None:
         ("binding", None if terms.binding is None else terms.binding.get("kind"), state.binding),
         ("format", terms.format, state.format),
         ("from", terms.source, state.source),
+        ("fork_of", terms.fork_of, state.fork_of),
     )
     for name, given, known in asked:
         if given is not None and given != known:

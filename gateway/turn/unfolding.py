@@ -6,14 +6,21 @@ from ledger.events import Event, EventType, NewEvent, Payload
 from ledger.fold import fold
 from ledger.state import Branch, Intent, StreamState
 
+Inherited = frozenset[tuple[str | None, str | None]]
+"""Calls as (tool, digest of the canonical arguments); None stands for every one."""
+
 
 class Unfolding:
-    """Collects the events of a decision. ``state`` is what the stream would be if they were appended now."""
+    """Collects the events of a decision. ``state`` is what the stream would be if they were appended now.
 
-    def __init__(self, state: StreamState, now: datetime) -> None:
+    ``inherited``: WRITEs of the messages that this one forked from, as far as they may have happened.
+    """
+
+    def __init__(self, state: StreamState, now: datetime, inherited: Inherited = frozenset()) -> None:
         self.before = state
         self.state = state
         self.now = now
+        self.inherited = inherited
         self._events: list[NewEvent] = []
 
     @property

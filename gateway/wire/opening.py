@@ -42,6 +42,7 @@ class OpenStream(Request):
     branches: Annotated[list[Name], Field(min_length=1, max_length=1)] | None = None
     branches_mode: Literal["agree", "disjoint"] | None = None
     parent: CommitKey | None = None
+    fork_of: CommitKey | None = None
     prompt: Prompt | None = None
     sampling: JSONObject | None = None
     labels: JSONObject | None = None
@@ -56,6 +57,7 @@ class OpenStream(Request):
             branches=None if self.branches is None else tuple(self.branches),
             branches_mode=self.branches_mode,
             parent=self.parent,
+            fork_of=self.fork_of,
             prompt=None if self.prompt is None else self.prompt.model_dump(exclude_none=True),
             sampling=self.sampling,
             labels=self.labels or {},
@@ -66,7 +68,7 @@ def refuse_unbuilt_terms(body: JsonValue) -> None:
     """Raise ``NotSupported`` for terms of interface.md that are not built yet. Shapes are not judged here."""
     if not isinstance(body, dict):
         return
-    for name in ("fork_of", "threshold"):
+    for name in ("threshold",):
         if body.get(name) is not None:
             raise NotSupported(f"{name} is not supported yet", path=name)
     if _member(body, "binding", "kind") == "pair":

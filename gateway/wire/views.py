@@ -106,6 +106,7 @@ class StreamView(Answer):
     intents: list[IntentView]
     finished: Literal["stop", "length", "error", "cancelled"] | None
     parent: str | None
+    fork_of: str | None
     labels: JSONObject
 
 

@@ -14,7 +14,7 @@ def test_what_token_events_make_of_a_state_is_everything_else_unchanged():
         branches_mode="disjoint", threshold=0.5, parent="p", labels=MappingProxyType({"a": 1}), finished="stop",
         opened_at=datetime(2026, 1, 1, tzinfo=UTC), last_writer_at=datetime(2026, 1, 2, tzinfo=UTC),
         branches=MappingProxyType({"main": Branch("main"), "side": Branch("side")}), intents=MappingProxyType({}),
-        redacted=frozenset({1}),
+        redacted=frozenset({1}), fork_of="q",
     )  # fmt: skip
     defaults = StreamState("", "")
     assert {f.name for f in fields(before) if getattr(before, f.name) == getattr(defaults, f.name)} == {

@@ -2,6 +2,7 @@ import re
 
 import pytest
 
+from gateway.turn.forking import MAX_FORKS
 from tests.gateway.http.front import Front, block, cut, problem
 
 CALLS = {"format": "hermes", "from": "posted"}
@@ -62,7 +63,6 @@ def test_terms_given_again_must_be_equal(front: Front, members: dict[str, object
 @pytest.mark.parametrize(
     "members",
     [
-        {"fork_of": "k"},
         {"threshold": 0.5},
         {"branches_mode": "disjoint"},
         {"binding": {"kind": "pair"}},
@@ -74,6 +74,41 @@ def test_refuses_what_is_not_built_yet(front: Front, members: dict[str, object])
     answer = front.client.post("/v1/streams", json={"commit_key": "unbuilt", "tool_calls": CALLS, **members})
     assert problem(answer) == (422, "not_supported")
     assert problem(front.client.get("/v1/streams/unbuilt")) == (404, "unknown_commit_key")
+
+
+def test_a_fork_names_a_stream_that_exists_and_keeps_it(front: Front) -> None:
+    new = {"tool_calls": CALLS}
+    assert front.client.post("/v1/streams", json={"commit_key": "trunk", **new}).status_code == 201
+    opened = front.client.post("/v1/streams", json={"commit_key": "limb", "fork_of": "trunk", **new})
+    assert opened.status_code == 201
+    assert front.client.get("/v1/streams/limb").json()["fork_of"] == "trunk"
+    assert front.client.get("/v1/streams/trunk").json()["fork_of"] is None
+    for key, fork_of, code in (
+        ("limb-2", "nowhere", (422, "unknown_fork_of")),
+        ("limb-2", "limb-2", (422, "fork_of_itself")),
+        ("limb-2", "_effects", (422, "invalid_request")),
+        ("limb", "limb", (409, "exists_with_different_fork_of")),
+        ("trunk", "limb", (409, "exists_with_different_fork_of")),
+    ):
+        answer = front.client.post("/v1/streams", json={"commit_key": key, "fork_of": fork_of, **new})
+        assert problem(answer) == code
+    assert problem(front.client.get("/v1/streams/limb-2")) == (404, "unknown_commit_key")
+    for again in ({}, {"fork_of": "trunk"}):
+        assert (
+            front.client.post("/v1/streams", json={"commit_key": "limb", **new, **again}).status_code == 200
+        )
+
+
+def test_forks_of_forks_come_to_an_end(front: Front) -> None:
+    front.client.post("/v1/streams", json={"commit_key": "f0", "tool_calls": CALLS})
+    answers = [
+        front.client.post(
+            "/v1/streams", json={"commit_key": f"f{n}", "fork_of": f"f{n - 1}", "tool_calls": CALLS}
+        )
+        for n in range(1, MAX_FORKS + 1)
+    ]
+    assert {a.status_code for a in answers[:-1]} == {201}
+    assert problem(answers[-1]) == (422, "forks_too_deep")
 
 
 def test_shows_the_stream(front: Front) -> None:

@@ -199,7 +199,11 @@ def test_while_a_twin_lives_an_equal_read_is_not_sent_early_and_sends_its_own_wh
     assert end
     first, second = desk.state.intents[first.intent_id], desk.intent("read")
     assert (first.final, first.result_content) == (True, 1)
-    assert (second.state, second.release, second.adopted_from) == (IntentState.RELEASED, Release.COMMITTED, None)
+    assert (second.state, second.release, second.adopted_from) == (
+        IntentState.RELEASED,
+        Release.COMMITTED,
+        None,
+    )
 
 
 def test_once_its_twin_is_voided_a_held_read_adopts_what_the_twin_was_answered() -> None:
