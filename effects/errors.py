@@ -8,6 +8,7 @@
         ├── SpeculativeRoutingError          speculative_routing_error
         ├── SpeculativePrefixCollapseError   speculative_prefix_collapse
         ├── EffectTableRefused               effect_table_refused
+        │   └── LiteralSecretRefused         literal_secret
         └── FootprintRefused                 footprint_refused
     ValueError
     └── JSONRefused                          its own codes, in effects.strict_json
@@ -65,6 +66,12 @@ class EffectTableRefused(EffectsError):
     def __reduce__(self) -> tuple[type["EffectTableRefused"], tuple[str, str, int]]:
         """Pickle by what it was made from (BaseException would pass the message alone)."""
         return type(self), (self.path, self.reason, self.more)
+
+
+class LiteralSecretRefused(EffectTableRefused):
+    """A secret stands in the table itself, where the ledger would keep it for ever. The message does not repeat it."""
+
+    code = "literal_secret"
 
 
 class FootprintRefused(EffectsError):

@@ -18,11 +18,13 @@ from effects.arguments import ArgumentFault
 from effects.canonical import digest
 from effects.classes import EffectClass
 from effects.document import place, read_document
-from effects.errors import EffectTableRefused
+from effects.errors import EffectTableRefused, LiteralSecretRefused
 from effects.footprint import Footprint, footprint
 from effects.limits import Limits
+from effects.outbound import Outbound
 from effects.policy import Policy
 from effects.rules import Verdict, rule
+from effects.secrets import LITERAL_SECRET
 from effects.strict_json import JSONValue
 from effects.tool import DEFAULT_MAX_RESULT, DEFAULT_TIMEOUT, Probe, Tool
 from effects.upstream import Server, Upstream
@@ -68,6 +70,7 @@ class EffectTable(BaseModel):
     tools: dict[ToolName, Tool]
     servers: dict[ToolName, Server] = Field(default_factory=dict)
     policy: Policy = Policy()
+    outbound: Outbound = Outbound()
     limits: Limits | None = None
 
     @classmethod
@@ -86,6 +89,7 @@ class EffectTable(BaseModel):
         except ValidationError as error:
             raise _refused(error) from None
         table._refuse_dangling()
+        table._refuse_destinations()
         return table
 
     def document(self) -> dict[str, JSONValue]:
@@ -130,6 +134,16 @@ class EffectTable(BaseModel):
             limits=entry.limits,
         )
 
+    def _refuse_destinations(self) -> None:
+        urls = {
+            place("tools", name) + ".upstream.http": tool.upstream.http for name, tool in self.tools.items()
+        }
+        urls |= {place("servers", alias) + ".url": server.url for alias, server in self.servers.items()}
+        for path, url in urls.items():
+            why = None if url is None else self.outbound.refuses_url(url)
+            if why is not None:
+                raise EffectTableRefused(path, f"{why} addresses are refused unless outbound.allow has them")
+
     def _refuse_dangling(self) -> None:
         for name, tool in self.tools.items():
             path = place("tools", name)
@@ -173,4 +187,5 @@ def _refused(error: ValidationError) -> EffectTableRefused:
         # "[key]" is pydantic's own word for "the name, not the member".
         path = path if step == "[key]" else place(path, step)
     reason = "unknown field" if faults[0]["type"] == "extra_forbidden" else faults[0]["msg"]
-    return EffectTableRefused(path, reason.removeprefix("Value error, "), len(faults) - 1)
+    kind = LiteralSecretRefused if faults[0]["type"] == LITERAL_SECRET else EffectTableRefused
+    return kind(path, reason.removeprefix("Value error, "), len(faults) - 1)

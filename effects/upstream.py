@@ -7,6 +7,9 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from effects.outbound import refuse_odd_number
+from effects.secrets import Headers, Variables
+
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -23,6 +26,7 @@ def origin(url: str) -> str:
         raise ValueError("a URL begins with http:// or https:// and names a host")
     if "@" in parts.netloc or "#" in url:
         raise ValueError("a URL here has neither a user name nor a fragment")
+    refuse_odd_number(parts.hostname)
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     # parts.port raises ValueError itself beyond 65535.
     port = _PORTS[parts.scheme] if parts.port is None else parts.port
@@ -44,7 +48,8 @@ Pin = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 class Upstream(BaseModel):
     """Either ``http``, the URL that takes the tool's POST, or ``mcp``, the alias of a server of the table.
 
-    ``tool``: what the MCP server calls the tool, where that is not its name in the table.
+    ``tool``: what the MCP server calls the tool, where that is not its name in the table. ``headers``: sent with each call
+    to ``http``, beside the gateway's own.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -52,6 +57,7 @@ class Upstream(BaseModel):
     http: Url | None = None
     mcp: str | None = Field(default=None, min_length=1)
     tool: str | None = Field(default=None, min_length=1, max_length=256)
+    headers: Headers | None = None
 
     @model_validator(mode="after")
     def _one_of_two(self) -> Self:
@@ -59,6 +65,8 @@ class Upstream(BaseModel):
             raise ValueError("an upstream is either {http: URL} or {mcp: SERVER}")
         if self.tool is not None and self.mcp is None:
             raise ValueError("tool is the name of a tool at an MCP server; this is none")
+        if self.headers is not None and self.http is None:
+            raise ValueError("headers are for {http: URL}; those of an MCP server stand under servers")
         return self
 
     @property
@@ -77,6 +85,7 @@ class Server(BaseModel):
 
     ``pins``: digests of the definitions that the operator has seen, by the server's names of its tools. A tool that is
     defined otherwise is not called. None: each tool is held to the first definition that a process sees of it.
+    ``headers``: sent with each request to ``url``; ``env``: variables of the process of ``command``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -84,9 +93,15 @@ class Server(BaseModel):
     command: tuple[str, ...] | None = Field(default=None, min_length=1)
     url: Url | None = None
     pins: dict[str, Pin] | None = None
+    headers: Headers | None = None
+    env: Variables | None = None
 
     @model_validator(mode="after")
     def _one_of_two(self) -> Self:
         if (self.command is None) == (self.url is None):
             raise ValueError("a server is either {command: [...]} or {url: URL}")
+        if self.headers is not None and self.url is None:
+            raise ValueError("headers are for a server with a url")
+        if self.env is not None and self.command is None:
+            raise ValueError("env is for a server with a command")
         return self

@@ -34,7 +34,7 @@ def dispatcher_over(engine: Engine, settings: Settings, quarantine: Quarantine |
         ledger,
         Work(engine),
         EffectTables(ledger, utc_now),
-        upstreams(quarantine or Quarantine()),
+        upstreams(settings, quarantine or Quarantine()),
         DispatcherSettings(
             lease_floor=settings.lease_seconds,
             lease_margin=settings.lease_margin,
@@ -50,13 +50,13 @@ def dispatcher_over(engine: Engine, settings: Settings, quarantine: Quarantine |
     )
 
 
-def upstreams(quarantine: Quarantine) -> Upstream:
+def upstreams(settings: Settings, quarantine: Quarantine) -> Upstream:
     """Every kind of upstream that there is."""
 
     def mcp() -> Upstream:
         # Loaded when a call needs it: the SDK takes a second.
         from gateway.upstream.mcp.adapter import McpUpstream
 
-        return McpUpstream(quarantine)
+        return McpUpstream(quarantine, secrets=settings.secrets)
 
-    return Routes({"http": HttpUpstream(), "mcp": Later(mcp)})
+    return Routes({"http": HttpUpstream(secrets=settings.secrets), "mcp": Later(mcp)})

@@ -6,6 +6,8 @@ from typing import Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from gateway.upstream.secrets import Secrets
+
 MIB = 1024 * 1024
 NOTIFIED_POLL, PLAIN_POLL = 0.2, 0.05
 """Seconds between looks for released calls, with NOTIFY and without it."""
@@ -17,7 +19,10 @@ class Settings(BaseSettings):
     ``database_url`` unset: the embedded Postgres of ``home``. ``migration_database_url``: the owner's login, for
     ``db upgrade`` and ``db auditors`` only. ``reconciliation_database_url``: a login that only reads, for ``reconcile`` and
     ``ledger rebuild --check``; unset: the services' login. ``redaction_database_url``: the login that redacts, which no
-    service may be. ``api_key``: the key under which commands call a gateway. ``pgbouncer``: a pooler in transaction mode stands before the database, so nothing is prepared.
+    service may be. ``api_key``: the key under which commands call a gateway.
+    ``secret_env``, ``secret_files``: what headers of effect tables may refer to: patterns of variables, and folders; several
+    with commas between, ``{tenant}`` in them stands for the tenant. ``pgbouncer``: a pooler in transaction mode stands before
+    the database, so nothing is prepared.
     ``wake``: how a dispatcher hears of what another process let go: ``notify`` (LISTEN on a connection of its own, and a
     slow poll) or ``poll`` alone; always ``poll`` behind a pooler. ``poll_seconds`` unset: as ``wake`` needs it.
     ``lease_seconds``: shortest lease of a dispatch; a tool's timeout plus ``lease_margin`` lengthens it.
@@ -34,6 +39,8 @@ class Settings(BaseSettings):
     reconciliation_database_url: str | None = None
     redaction_database_url: str | None = None
     api_key: str | None = Field(default=None, repr=False)
+    secret_env: str = "*"  # noqa: S105 - a pattern
+    secret_files: str = "/"  # noqa: S105 - a folder
     pgbouncer: bool = False
     pool_size: int = Field(default=10, ge=1, le=200)
     tenant: str = Field(default="default", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
@@ -51,6 +58,13 @@ class Settings(BaseSettings):
     checkpoint_seconds: float = Field(default=1.0, gt=0)
     ledger_key: Path | None = None
     checkpoints: Path | None = None
+
+    @property
+    def secrets(self) -> Secrets:
+        """What headers of effect tables may refer to; never to what is this process's own."""
+        own = (self.home, self.ledger_key_file)
+        env, files = (tuple(part.split(",")) for part in (self.secret_env, self.secret_files))
+        return Secrets(env, files, own)
 
     @property
     def ledger_key_file(self) -> Path:

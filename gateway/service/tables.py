@@ -5,11 +5,12 @@ from datetime import datetime
 from threading import Lock
 from typing import cast
 
-from effects.errors import EffectTableRefused
+from effects.errors import EffectTableRefused, LiteralSecretRefused
 from effects.strict_json import JSONValue
 from effects.table import EffectTable
-from gateway.errors import InvalidEffects, NotSupported, PreconditionFailed
+from gateway.errors import InvalidEffects, LiteralSecret, NotSupported, PreconditionFailed
 from gateway.principal import Principal, Role
+from gateway.service.newest import Newest
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
 from ledger.append import Change, Ledger
@@ -27,12 +28,13 @@ class EffectTables:
         self._clock = clock
         self._parsed: dict[str, tuple[int, TableInForce]] = {}
         self._lock = Lock()
+        self._versions: dict[str, Newest[int]] = {}
 
     def current(self, tenant: str) -> TableInForce:
         """The version in force now; version 0, which knows no tool, if none was ever applied."""
         # Another database may hold another table under the same version.
         database = self._ledger.databases
-        version = self._ledger.read(tenant, EFFECTS_STREAM).seq
+        version = self._newest(tenant).ask()
         with self._lock:
             parsed_of, known = self._parsed.get(tenant, (database, None))
         if known is not None and known.version == version and parsed_of == self._ledger.databases:
@@ -42,6 +44,14 @@ class EffectTables:
         with self._lock:
             self._parsed[tenant] = (database, force)
         return force
+
+    def _newest(self, tenant: str) -> Newest[int]:
+        with self._lock:
+            known = self._versions.get(tenant)
+            if known is None:
+                known = Newest(lambda: self._ledger.read(tenant, EFFECTS_STREAM).seq)
+                self._versions[tenant] = known
+            return known
 
     def show(self, principal: Principal) -> TableInForce:
         """The version in force now, for a caller."""
@@ -65,6 +75,8 @@ class EffectTables:
             table = (
                 EffectTable.parse(source) if isinstance(source, str) else EffectTable.from_document(source)
             )
+        except LiteralSecretRefused as error:
+            raise LiteralSecret(str(error), path=error.path) from error
         except EffectTableRefused as error:
             raise InvalidEffects(str(error), path=error.path) from error
         _check_supported(table)

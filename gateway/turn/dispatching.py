@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from effects.classes import EffectClass
 from effects.intent import IntentState, Release, ResultStatus
+from effects.outbound import NO_EXCEPTIONS, Outbound
 from effects.tool import DEFAULT_MAX_RESULT
 from effects.upstream import Server, Upstream
 from gateway.errors import NotInDoubt
@@ -41,8 +42,8 @@ class Assignment:
     """All that a dispatcher needs to send one claimed call.
 
     ``upstream``: the table's word on where the tool is; ``server``: the MCP server that it names, as the table describes
-    it. ``timeout`` and ``window`` in seconds. ``max_result``: bytes of an answer that are taken. ``traceparent``: W3C
-    trace context of the call; None: the adapter begins a trace of its own.
+    it. ``timeout`` and ``window`` in seconds. ``max_result``: bytes of an answer that are taken. ``outbound``: where it may
+    go. ``traceparent``: W3C trace context of the call; None: the adapter begins a trace of its own.
     """
 
     tenant: str
@@ -59,6 +60,7 @@ class Assignment:
     window: float | None
     server: Server | None = None
     max_result: int = DEFAULT_MAX_RESULT
+    outbound: Outbound = NO_EXCEPTIONS
     traceparent: str | None = None
 
 
@@ -104,6 +106,7 @@ def claim(
         window=judged.window,
         server=judged.server,
         max_result=judged.max_result,
+        outbound=force.table.outbound,
     )
 
 

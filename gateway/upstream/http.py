@@ -5,19 +5,19 @@ the transport's own report (the ``trace`` extension), not by the kind of the exc
 """
 
 import asyncio
-import ssl
-from functools import cache
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx2
 
 from effects.classes import EffectClass
 from effects.intent import ResultStatus
+from effects.outbound import Outbound
 from gateway.failpoints import FailPoint, reached
 from gateway.turn.dispatching import Assignment
 from gateway.upstream.content import content_of, refused_in, truncated
 from gateway.upstream.faults import fault_code, is_unclear
+from gateway.upstream.guarded import ADDRESS_REFUSED, guarded_client, was_refused
 from gateway.upstream.port import Answered, Layer, MaybeSent, NotSent, Reply
+from gateway.upstream.secrets import EVERYTHING, NOTHING, SECRET_MISSING, SecretMissing, Secrets
 from gateway.upstream.trace import fresh_traceparent
 
 CONNECT_TIMEOUT = 5.0
@@ -28,14 +28,14 @@ class HttpUpstream:
 
     Only reads travel on kept-alive connections: on one that the server has just closed nobody can tell whether a
     request arrived. Answers larger than the tool's ``max_result`` are cut; they count as answers. ``connect_timeout``
-    in seconds, never longer than the call's own. Use it from one event loop at a time.
+    in seconds, never longer than the call's own. ``secrets``: what headers may refer to. Use it from one event loop at a time.
     """
 
-    def __init__(self, *, connect_timeout: float = CONNECT_TIMEOUT) -> None:
+    def __init__(self, *, connect_timeout: float = CONNECT_TIMEOUT, secrets: Secrets = EVERYTHING) -> None:
         """See the class."""
         self._connect_timeout = connect_timeout
-        self._reads: httpx2.AsyncClient | None = None
-        self._effects: httpx2.AsyncClient | None = None
+        self._secrets = secrets
+        self._clients: dict[tuple[bool, Outbound], httpx2.AsyncClient] = {}
 
     async def send(self, call: Assignment, *, timeout: float | None) -> Reply:
         """Transmit once; see ``Upstream.send``."""
@@ -49,25 +49,30 @@ class HttpUpstream:
                 return await self._exchange(call, progress)
         except TimeoutError:
             return progress.failed("timeout")
+        except SecretMissing as error:
+            return NotSent(SECRET_MISSING, str(error), lasting=True)
         except Exception as error:  # noqa: BLE001 - whatever it is, what counts is whether it was sent
+            if was_refused(error):
+                return NotSent(ADDRESS_REFUSED, lasting=True)
             return progress.failed(fault_code(error))
 
     async def aclose(self) -> None:
-        """Close both clients; see ``Upstream.aclose``."""
-        clients = (self._reads, self._effects)
-        self._reads = self._effects = None
-        for client in clients:
-            if client is not None:
-                await client.aclose()
+        """Close every client; see ``Upstream.aclose``."""
+        clients, self._clients = self._clients, {}
+        for client in clients.values():
+            await client.aclose()
 
     async def _exchange(self, call: Assignment, progress: "_Progress") -> Reply:
+        resolved = NOTHING
+        if call.upstream.headers:
+            resolved = await asyncio.to_thread(self._secrets.resolve, call.tenant, call.upstream.headers)
         client = self._client(call)
         limits = httpx2.Timeout(None, connect=min(self._connect_timeout, call.timeout))
         request = client.build_request(
             "POST",
             call.upstream.http or "",
             content=call.arguments_raw.encode(),
-            headers=_headers(call),
+            headers={**resolved.values, **_headers(call)},
             timeout=limits,
             extensions={"trace": progress.trace},
         )
@@ -76,18 +81,17 @@ class HttpUpstream:
             if is_unclear(response.status_code):
                 return MaybeSent(f"http_{response.status_code}")
             body, whole = await _body(response, call.max_result)
-            return _answer(response.status_code, body, whole, call.max_result)
+            return _answer(response.status_code, resolved.hide(body), whole, call.max_result)
         finally:
             await response.aclose()
 
     def _client(self, call: Assignment) -> httpx2.AsyncClient:
-        if call.effect is EffectClass.READ_ONLY:
-            if self._reads is None:
-                self._reads = _client(keep_alive=True)
-            return self._reads
-        if self._effects is None:
-            self._effects = _client(keep_alive=False)
-        return self._effects
+        # Connections that one table allowed must not serve another's calls.
+        kind = (call.effect is EffectClass.READ_ONLY, call.outbound)
+        client = self._clients.get(kind)
+        if client is None:
+            client = self._clients[kind] = _client(call.outbound, keep_alive=kind[0])
+        return client
 
 
 class _Progress:
@@ -108,25 +112,11 @@ class _Progress:
         return MaybeSent(because) if self._begun else NotSent(because)
 
 
-@cache
-def authorities() -> ssl.SSLContext:
-    """The authorities whose certificates are taken; made once, for that takes a while."""
-    return httpx2.create_ssl_context(trust_env=False)
-
-
-def _client(*, keep_alive: bool) -> httpx2.AsyncClient:
+def _client(outbound: Outbound, *, keep_alive: bool) -> httpx2.AsyncClient:
     # How many calls run at once is the dispatcher's to limit.
-    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None if keep_alive else 0)
     headers = {"User-Agent": "commitgate", "Accept": "application/json", "Accept-Encoding": "identity"}
-    return httpx2.AsyncClient(
-        headers=headers if keep_alive else headers | {"Connection": "close"},
-        limits=limits,
-        follow_redirects=False,
-        trust_env=False,
-        verify=authorities(),
-        # A cookie that one call's answer sets must not travel with the next call, which may be another tenant's.
-        cookies=CookieJar(policy=DefaultCookiePolicy(allowed_domains=[])),
-    )
+    headers = headers if keep_alive else headers | {"Connection": "close"}
+    return guarded_client(outbound, headers=headers, keep_alive=keep_alive)
 
 
 def _headers(call: Assignment) -> dict[str, str]:

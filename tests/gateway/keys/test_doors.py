@@ -76,10 +76,8 @@ def test_no_other_header_is_a_key(closed: Closed) -> None:
 
 def test_revocation_is_felt_by_every_gateway_within_the_time_it_says(closed: Closed) -> None:
     key = closed.key(Role.ADMIN)
-    with (
-        closed.with_key(key.text) as client,
-        serving(create_app(closed.front.services, HttpSettings())) as another,
-    ):
+    client = closed.with_key(key.text)
+    with serving(create_app(closed.front.services, HttpSettings())) as another:
         headers = {"Authorization": f"Bearer {key.text}"}
         assert client.get("/v1/effects").status_code == 200
         assert httpx2.get(another.url + "/v1/effects", headers=headers).status_code == 200

@@ -1,0 +1,110 @@
+"""What a table refers to: secrets of this process, read when a call is sent and kept nowhere."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from effects.secrets import Reference, Value
+
+SECRET_MISSING = "secret_missing"  # noqa: S105 - a code
+"""Code of a call that was not sent because what a header refers to is not there, or may not be used."""
+
+MAX_BYTES = 16 * 1024
+SHORTEST_HIDDEN = 6
+"""Characters that a secret must have to be taken out of an answer that repeats it."""
+
+HIDDEN = "[secret]"
+_TENANT = "{tenant}"
+
+
+class SecretMissing(Exception):
+    """A reference leads nowhere, to nothing that a header can carry, or where this tenant may not look.
+
+    Says the reference, never the value.
+    """
+
+    code = SECRET_MISSING
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Headers or variables as they are sent. ``secrets``: the values in them that nobody else may learn."""
+
+    values: Mapping[str, str] = field(repr=False)
+    secrets: tuple[str, ...] = field(repr=False)
+
+    def hide(self, body: bytes) -> bytes:
+        """``body`` without the secrets: a tool that repeats what it was sent must not carry them into the ledger."""
+        for secret in self.secrets:
+            if len(secret) >= SHORTEST_HIDDEN:
+                body = body.replace(secret.encode(), HIDDEN.encode())
+        return body
+
+
+NOTHING = Resolved({}, ())
+"""Of a call without headers of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """What references may lead to. ``env``: patterns of names (``*`` matches anything), ``files``: folders; ``{tenant}``
+    stands for the tenant. ``never``: folders that are this process's own.
+
+    Without patterns, every variable and file but those of this process itself: its settings, its database's, its home.
+    """
+
+    env: tuple[str, ...] = ("*",)
+    files: tuple[str, ...] = ("/",)
+    never: tuple[Path, ...] = ()
+
+    def resolve(self, tenant: str, values: Mapping[str, Value] | None) -> Resolved:
+        """The values with their references followed. Raises ``SecretMissing``. Reads files."""
+        found: dict[str, str] = {}
+        secrets: list[str] = []
+        for name, value in (values or {}).items():
+            if isinstance(value, Reference):
+                secret = self._follow(tenant, value)
+                secrets.append(secret)
+                value = (value.prefix or "") + secret
+            found[name] = value
+        return Resolved(found, tuple(secrets))
+
+    def _follow(self, tenant: str, reference: Reference) -> str:
+        told = f"env {reference.env}" if reference.file is None else f"file {reference.file}"
+        if reference.file is None:
+            value = self._variable(tenant, reference.env or "")
+        else:
+            value = self._read(tenant, Path(reference.file))
+        if not value or not value.isprintable() or not value.isascii():
+            raise SecretMissing(f"{told} is not there, may not be used, or holds no line of printable ASCII")
+        return value
+
+    def _variable(self, tenant: str, name: str) -> str | None:
+        own = name.startswith(("COMMITGATE_", "PG"))
+        allowed = any(fnmatchcase(name, pattern.replace(_TENANT, tenant)) for pattern in self.env)
+        return os.environ.get(name) if allowed and not own else None
+
+    def _read(self, tenant: str, path: Path) -> str | None:
+        try:
+            # Followed to the end first: a link must not lead out of the folder.
+            real = path.resolve(strict=True)
+            allowed = any(real.is_relative_to(folder.replace(_TENANT, tenant)) for folder in self.files)
+            if (
+                not allowed
+                or any(real.is_relative_to(own.resolve()) for own in self.never)
+                or not real.is_file()
+            ):
+                return None
+            if real.is_relative_to("/proc"):
+                return None
+            with real.open("rb") as file:
+                raw = file.read(MAX_BYTES + 1)
+            return None if len(raw) > MAX_BYTES else raw.decode().rstrip("\r\n")
+        except (OSError, UnicodeError, RuntimeError):
+            return None
+
+
+EVERYTHING = Secrets()
+"""Whatever is not this process's own."""
