@@ -115,10 +115,10 @@ class Writer:
         chance, tokens = self._chance, self.message.tokens
         total = len(tokens)
         if not main.pending and chance.random() < 0.3:
-            spoken = tokens[main.head : main.head + chance.randint(1, 4)]
+            spoken = tokens[main.head : main.head + chance.randint(1, 8)]
             return TokenEvent(EventType.TOKENS_ACCEPTED, {"round": main.round, "tokens": _spelled(spoken)})
         if main.drafted_end < total and (not main.pending or chance.random() < 0.6):
-            proposed = self._drafts.propose(main.drafted_end, chance.randint(1, 12))
+            proposed = self._drafts.propose(main.drafted_end, chance.randint(1, 20))
             body = {"round": main.round, "start": main.drafted_end, "tokens": _spelled(proposed)}
             return TokenEvent(EventType.TOKENS_DRAFTED, body)
         return self._ruling(main, chance.randint(1, len(main.pending)))
