@@ -91,7 +91,8 @@ class ArgumentSchema:
         places = check_references(document)
         for pattern in places.patterns:
             _pattern(pattern)
-        return cls(document, _Checker(document), places.names)
+        # In canonical order, so that the first fault is the same wherever the table is read from.
+        return cls(document, _Checker(json.loads(canonical(document))), places.names)
 
     def fault(self, arguments: Mapping[str, object]) -> ArgumentFault | None:
         """What is wrong with the arguments (JSON values), None if nothing is. Never raises on account of them."""

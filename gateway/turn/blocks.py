@@ -93,6 +93,21 @@ def clear_decided(unfolding: Unfolding, name: str) -> None:
         unfolding.emit(EventType.BLOCK_CLEARED, body, branch=name)
 
 
+def void_open_blocks(unfolding: Unfolding, scanner: BlockScanner) -> None:
+    """Record each block that the stream ended inside, whatever reason it gave: it asks for nothing.
+
+    Where calls are posted nobody looks for blocks, and one that is not whole cannot be posted.
+    """
+    if unfolding.state.source != "detected":
+        return
+    for name, branch in unfolding.state.branches.items():
+        start = scanner.open_at(unfolding.state, branch)
+        if start is not None:
+            span = [start, branch.drafted_end]
+            body = {"span": span, "round": branch.round, "intents": [], "because": "stream_ended_inside"}
+            unfolding.emit(EventType.BLOCK_VOIDED, body, branch=name)
+
+
 def block_round(branch: Branch, block: Block) -> int:
     """The round of a block: that of its last token."""
     return branch.token(block.end - 1).round

@@ -39,6 +39,13 @@ class BlockScanner:
         settled = self._advance(name, detector, branch.accepted)
         return _feed(detector, settled, branch.pending).blocks
 
+    def open_at(self, stream: StreamState, branch: Branch) -> int | None:
+        """The first token of a block that accepted and pending tokens leave open; None if there is none."""
+        detector = cast("Detector[object]", detector_for(stream.format))
+        name = (stream.tenant, stream.commit_key, branch.name)
+        settled = self._advance(name, detector, branch.accepted)
+        return detector.open_at(_feed(detector, settled, branch.pending).state)
+
     def settled(self, stream: StreamState, branch: Branch, block: Block) -> bool:
         """Whether accepted tokens alone close the block."""
         detector = cast("Detector[object]", detector_for(stream.format))

@@ -14,7 +14,7 @@ from gateway.errors import (
     WrongRound,
     WrongStart,
 )
-from gateway.turn.blocks import follow_tokens
+from gateway.turn.blocks import follow_tokens, void_open_blocks
 from gateway.turn.opening import void_undecided
 from gateway.turn.scanner import BlockScanner
 from gateway.turn.tables import TableInForce
@@ -51,7 +51,7 @@ def write_tokens(
         if unfolding.state.finished is not None:
             raise StreamFinished(f"the stream is finished: {unfolding.state.finished}")
         if event.type is EventType.STREAM_FINISHED:
-            _finish(unfolding, event)
+            _finish(unfolding, event, scanner)
         else:
             _move_branch(unfolding, event, scanner, force)
 
@@ -63,8 +63,9 @@ def finish_stream(unfolding: Unfolding, reason: str) -> None:
         void_undecided(unfolding, name, because="stream_ended")
 
 
-def _finish(unfolding: Unfolding, event: TokenEvent) -> None:
+def _finish(unfolding: Unfolding, event: TokenEvent, scanner: BlockScanner) -> None:
     finish_stream(unfolding, str(event.payload["reason"]))
+    void_open_blocks(unfolding, scanner)
 
 
 def _move_branch(unfolding: Unfolding, event: TokenEvent, scanner: BlockScanner, force: TableInForce) -> None:
