@@ -51,27 +51,33 @@ class Outcomes:
             )
 
         await self._books.insist(lease.stream, decision, written)
+        if decision.gone:
+            decision.say_gone()
 
 
 class _Settlement:
-    """``type``: the event that it came to when it was last taken."""
+    """``type``: the event that it came to when it was last taken; ``gone``: the intent was not there."""
 
     def __init__(self, lease: Lease, outcome: Outcome) -> None:
         self.lease = lease
         self.type: EventType | None = None
+        self.gone = False
         self._outcome = outcome
+
+    def say_gone(self) -> None:
+        """The database came back without the intent: nothing there can hold what came of it, so the log has to."""
+        outcome = {"status": self._outcome.status.value, "content": self._outcome.content}
+        _log.error(
+            "outcome_of_lost_intent",
+            commit_key=self.lease.stream.commit_key,
+            intent_id=self.lease.intent_id,
+            **outcome,
+        )
 
     def __call__(self, unfolding: Unfolding, force: TableInForce) -> Sequence[SideRow]:
         lease = self.lease
-        if lease.intent_id not in unfolding.state.intents:
-            # The database came back without it: nothing here can hold what came of it, so the log has to.
-            outcome = {"status": self._outcome.status.value, "content": self._outcome.content}
-            _log.error(
-                "outcome_of_lost_intent",
-                commit_key=lease.stream.commit_key,
-                intent_id=lease.intent_id,
-                **outcome,
-            )
+        self.gone = lease.intent_id not in unfolding.state.intents
+        if self.gone:
             return ()
         on_time = dispatching.settle(unfolding, force, lease.intent_id, lease.attempt, self._outcome)
         self.type = EventType.DISPATCH_SETTLED if on_time else EventType.DISPATCH_LATE
@@ -88,13 +94,20 @@ class _Loss:
 
     def __init__(self, lease: Lease, because: str, retry_after: float) -> None:
         self.lease = lease
+        self.gone = False
         self._because = because
         self._retry_after = retry_after
 
+    def say_gone(self) -> None:
+        """As that of a settlement."""
+        _log.error(
+            "loss_of_lost_intent", commit_key=self.lease.stream.commit_key, intent_id=self.lease.intent_id
+        )
+
     def __call__(self, unfolding: Unfolding, force: TableInForce) -> Sequence[SideRow]:
         lease = self.lease
-        if lease.intent_id not in unfolding.state.intents:
-            _log.error("loss_of_lost_intent", commit_key=lease.stream.commit_key, intent_id=lease.intent_id)
+        self.gone = lease.intent_id not in unfolding.state.intents
+        if self.gone:
             return ()
         lost = dispatching.lose(
             unfolding,

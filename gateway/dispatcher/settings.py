@@ -13,6 +13,7 @@ class DispatcherSettings:
     call that may be repeated, ``backoff`` the pause after the first, doubling. ``retry_pause``: pause before an
     IDEMPOTENT call is dispatched again, doubling up to ``longest_pause``. ``late_wait``: how much longer the answer of
     a call in doubt is awaited. ``grace``: how long a dispatcher that stops waits for its running calls.
+    ``probe_pause``: pause after the first probe of a doubt, doubling up to ``longest_probe_pause``.
     ``sweep_batch``: found things that are worked on at a time.
     """
 
@@ -29,6 +30,9 @@ class DispatcherSettings:
     retry_pause: float = 1.0
     longest_pause: float = 60.0
     grace: float = 10.0
+    probe_pause: float = 5.0
+    longest_probe_pause: float = 300.0
+    probes_at_once: int = 16
     ledger_threads: int = 8
     shards: tuple[int, ...] = tuple(range(SHARDS))
 
@@ -39,3 +43,7 @@ class DispatcherSettings:
     def pause_after(self, attempt: int) -> float:
         """Pause before the dispatch that follows ``attempt``."""
         return min(self.retry_pause * float(2 ** min(attempt - 1, 30)), self.longest_pause)
+
+    def probe_pause_after(self, number: int) -> float:
+        """Pause behind the probe that ``number`` others came before."""
+        return min(self.probe_pause * float(2 ** min(number, 30)), self.longest_probe_pause)

@@ -18,6 +18,7 @@ from gateway.dispatcher.cooling import Cooling
 from gateway.dispatcher.incarnation import Intake
 from gateway.dispatcher.leases import LeaseKeeper
 from gateway.dispatcher.outcome import Outcomes
+from gateway.dispatcher.probing import Prober
 from gateway.dispatcher.settings import DispatcherSettings
 from gateway.dispatcher.sweep import Sweep
 from gateway.dispatcher.wake import Wake
@@ -79,6 +80,9 @@ class Dispatcher:
             ledger, floor=settings.lease_floor, monotonic=monotonic, sleep=asyncio.sleep
         )
         self._sweep = Sweep(self._books, work, settings, sleep=asyncio.sleep, found_work=self.wake)
+        self._prober = Prober(
+            self._books, work, upstream, settings, sleep=asyncio.sleep, found_work=self.wake
+        )
         self._intake = Intake(
             self._books,
             work.incarnations,
@@ -139,6 +143,7 @@ class Dispatcher:
         keepers = [
             asyncio.create_task(self._leases.run()),
             asyncio.create_task(self._sweep.run()),
+            asyncio.create_task(self._prober.run()),
             asyncio.create_task(self._intake.run()),
         ]
         try:
@@ -163,11 +168,13 @@ class Dispatcher:
             found = await self._books.ask(
                 self._work.released, self._settings.shards, limit, after=self._shard
             )
+            chosen = [c for c in found if c not in self._running and not self._cooling.holds(c)][:free]
+            await self._books.warm([call.stream for call in chosen])
         except (LedgerError, SQLAlchemyError) as error:
             _log.warning("ledger_away", worker=self.worker_id, error=str(error))
             await self._wake.heard(AWAY)
             return
-        for call in [c for c in found if c not in self._running and not self._cooling.holds(c)][:free]:
+        for call in chosen:
             self._shard = call.stream.shard
             self._running[call] = asyncio.create_task(self._dispatch(call))
 

@@ -11,6 +11,7 @@ from effects.table import EffectTable
 from gateway.errors import InvalidEffects, LiteralSecret, NotSupported, PreconditionFailed
 from gateway.principal import Principal, Role
 from gateway.service.newest import Newest
+from gateway.turn.brakes import Brakes
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
 from ledger.append import Change, Ledger
@@ -23,7 +24,14 @@ EMPTY = EffectTable.parse("tools: {}")
 class EffectTables:
     """The effect tables of all tenants. Safe to share among threads."""
 
-    def __init__(self, ledger: Ledger, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        clock: Callable[[], datetime],
+        brakes: Callable[[str], Brakes] | None = None,
+    ) -> None:
+        """``brakes``: what else holds a tenant's calls back, as known now; None: nothing is asked."""
+        self._brakes = brakes
         self._ledger = ledger
         self._clock = clock
         self._parsed: dict[str, tuple[int, TableInForce]] = {}
@@ -32,6 +40,10 @@ class EffectTables:
 
     def current(self, tenant: str) -> TableInForce:
         """The version in force now; version 0, which knows no tool, if none was ever applied."""
+        force = self._current(tenant)
+        return force if self._brakes is None else force.under(self._brakes(tenant))
+
+    def _current(self, tenant: str) -> TableInForce:
         # Another database may hold another table under the same version.
         database = self._ledger.databases
         version = self._newest(tenant).ask()
