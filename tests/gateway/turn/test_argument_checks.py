@@ -13,13 +13,16 @@ from gateway.turn.tables import TableInForce
 from ledger.state import Intent
 from tests.gateway.turn.desk import Desk, spell
 
-SCHEMA = "{type: object, properties: {name: {type: string}, lines: {type: array, items: {type: integer}}}, required: [name], additionalProperties: false}"
+SCHEMA = (
+    "{type: object, properties: {name: {type: string}, lines: {type: array, items: {type: integer}}},"
+    " required: [name], additionalProperties: false}"
+)
 TOOLS = f"""
 tools:
-  write: {{effect: WRITE, writes: ["file:{{name}}"], schema: {SCHEMA}, upstream: {{http: "http://127.0.0.1:9/write"}}}}
-  ask: {{effect: WRITE, writes: ["file:{{name}}"], approval: required, schema: {SCHEMA}, upstream: {{http: "http://127.0.0.1:9/ask"}}}}
-  read: {{effect: READ_ONLY, reads: ["file:{{name}}"], schema: {SCHEMA}, upstream: {{http: "http://127.0.0.1:9/read"}}}}
-  free: {{effect: READ_ONLY, reads: [], upstream: {{http: "http://127.0.0.1:9/free"}}}}
+  write: {{effect: WRITE, writes: ["file:{{name}}"], schema: {SCHEMA}, upstream: {{http: "http://a/write"}}}}
+  ask: {{effect: WRITE, writes: [], approval: required, schema: {SCHEMA}, upstream: {{http: "http://a/ask"}}}}
+  read: {{effect: READ_ONLY, reads: ["file:{{name}}"], schema: {SCHEMA}, upstream: {{http: "http://a/read"}}}}
+  free: {{effect: READ_ONLY, reads: [], upstream: {{http: "http://a/free"}}}}
 """
 
 
