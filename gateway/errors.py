@@ -11,7 +11,7 @@ GatewayError
 ├── Forbidden (403)
 │   └── ForbiddenHost, ForbiddenOrigin, OpenRefused, FailPointsRefused
 ├── NotFound (404)
-│   └── UnknownCommitKey, UnknownIntent, UnknownEvent, UnknownKey, NoCheckpoint
+│   └── UnknownCommitKey, UnknownIntent, UnknownTool, UnknownEvent, UnknownKey, NoCheckpoint
 ├── Conflict (409)
 │   ├── StaleWriter, WrongRound, WrongStart, WrongEnd, DraftsPending, StreamFinished
 │   ├── SpanNotDrafted, SpanOverlap, SpanOrder
@@ -241,6 +241,16 @@ class UnknownIntent(NotFound):
 
     def __init__(self, intent_id: str) -> None:
         super().__init__(f"the stream has no intent {intent_id!r}")
+
+
+class UnknownTool(NotFound):
+    """The effect table in force names no such tool."""
+
+    code = "unknown_tool"
+    title = "There is no such tool"
+
+    def __init__(self, tool: str) -> None:
+        super().__init__(f"the effect table in force has no tool {tool!r}", tool=tool)
 
 
 class UnknownEvent(NotFound):

@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 from gateway.dispatcher.settings import DispatcherSettings
 from gateway.dispatcher.witness import WitnessFile
 from gateway.dispatcher.worker import Dispatcher, Hearing
+from gateway.service.brakes import KnownBrakes
 from gateway.service.tables import EffectTables
 from gateway.settings import Settings
 from gateway.upstream.http import HttpUpstream
@@ -33,7 +34,7 @@ def dispatcher_over(engine: Engine, settings: Settings, quarantine: Quarantine |
     return Dispatcher(
         ledger,
         Work(engine),
-        EffectTables(ledger, utc_now),
+        EffectTables(ledger, utc_now, KnownBrakes(engine, utc_now).of),
         upstreams(settings, quarantine or Quarantine()),
         DispatcherSettings(
             lease_floor=settings.lease_seconds,

@@ -9,16 +9,20 @@ from sqlalchemy import Engine
 
 from gateway.metrics import Meter
 from gateway.service.approvals import Approvals
+from gateway.service.brakes import KnownBrakes
+from gateway.service.braking import Braking
 from gateway.service.doubts import Doubts
 from gateway.service.finished_calls import FinishedCalls
 from gateway.service.intents import Intents
 from gateway.service.keyring import Keyring
 from gateway.service.log import SealedLog
 from gateway.service.services import Services
-from gateway.service.streams import Streams, Wake
+from gateway.service.speculation import Speculation
+from gateway.service.streams import Streams, Wake, Watch
 from gateway.service.tables import EffectTables
 from gateway.turn.scanner import BlockScanner
 from ledger.append import Ledger
+from ledger.braking.stops import Stops
 from ledger.heads import read_heads
 from ledger.log.reader import LogReader
 
@@ -35,6 +39,7 @@ class Wired:
     engine: Engine
     ledger: Ledger
     tables: EffectTables
+    braking: Braking
     streams: Streams
     intents: Intents
     doubts: Doubts
@@ -49,26 +54,35 @@ def wire(
     clock: Callable[[], datetime] = utc_now,
     wake: Wake = lambda: None,
     notify: bool = False,
+    brakes: bool = True,
 ) -> Wired:
     """Services over ``engine``.
 
     ``wake`` is called when a dispatcher of this process may have work; ``notify``: those of other processes are told
-    by NOTIFY.
+    by NOTIFY. ``brakes``: whether decisions look at what is paused and at stopped speculation.
     """
     ledger = Ledger(engine, clock=clock, notify=notify)
-    tables = EffectTables(ledger, clock)
+    known = KnownBrakes(engine, clock)
+    tables = EffectTables(ledger, clock, known.of if brakes else None)
     scanner = BlockScanner()
     return Wired(
         engine=engine,
         ledger=ledger,
         tables=tables,
-        streams=Streams(ledger, tables, scanner, clock, wake),
+        braking=Braking(engine, tables, known, wake),
+        streams=Streams(
+            ledger, tables, scanner, clock, wake, watch=_watch(engine, clock, known) if brakes else None
+        ),
         intents=Intents(ledger, tables, scanner, clock, wake),
         doubts=Doubts(engine, ledger, tables, clock, wake),
         approvals=Approvals(engine, ledger, tables, clock, wake),
         log=SealedLog(LogReader(engine), lambda stream: read_heads(engine, [stream]).get(stream, 0)),
         finished_calls=FinishedCalls(ledger, tables, scanner, clock, wake),
     )
+
+
+def _watch(engine: Engine, clock: Callable[[], datetime], known: KnownBrakes) -> Watch:
+    return Speculation(Stops(engine), clock, known.stops, known.forget).watch
 
 
 def services_over(
@@ -80,6 +94,7 @@ def services_over(
         intents=wired.intents,
         tables=wired.tables,
         doubts=wired.doubts,
+        braking=wired.braking,
         approvals=wired.approvals,
         log=wired.log,
         finished_calls=wired.finished_calls,

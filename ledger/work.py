@@ -4,8 +4,9 @@ Every statement asks for shards and is led by an index that begins with the shar
 later: the decision that follows is taken on the stream's own state.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,17 +17,23 @@ from sqlalchemy import (
     Select,
     SmallInteger,
     Table,
+    TextClause,
+    and_,
     any_,
     bindparam,
     exists,
     func,
     literal,
     select,
+    text,
     union_all,
+    update,
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.exc import DBAPIError
 
+from ledger.braking.admission import Admissions
+from ledger.braking.pausing import Pauses
 from ledger.events import EFFECTS_STREAM, EventType
 from ledger.faults import unavailable
 from ledger.incarnation import Incarnations
@@ -36,10 +43,11 @@ from ledger.sharding import StreamName
 
 @dataclass(frozen=True, slots=True)
 class ReleasedCall:
-    """An intent that was let go and is not sent yet."""
+    """An intent that was let go and is not sent yet. ``tool`` is information, and no part of what it is."""
 
     stream: StreamName
     intent_id: str
+    tool: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +60,50 @@ class ExpiredLease:
     epoch: int
 
 
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """An intent in doubt, and the attempt that is."""
+
+    stream: StreamName
+    intent_id: str
+    attempt: int
+
+
 class Work:
     """Questions to the ledger about what waits. ``engine``: from ``ledger.connect``. All raise LedgerUnavailable.
 
-    ``incarnations``: whether the database is still the one on which it began to wait.
+    ``incarnations``: whether the database is still the one on which it began to wait. ``pauses``, ``admissions``: what may
+    be sent now at all.
     """
 
     def __init__(self, engine: Engine) -> None:
         """See the class."""
         self._engine = engine
         self.incarnations = Incarnations(engine)
+        self.pauses = Pauses(engine)
+        self.admissions = Admissions(engine)
 
-    def released(self, shards: Sequence[int], limit: int, *, after: int = -1) -> list[ReleasedCall]:
-        """At most ``limit`` released calls: those of the shards beyond ``after`` first, then the others."""
-        later = [shard for shard in shards if shard > after]
-        earlier = [shard for shard in shards if shard <= after]
-        rows = self._ask(_RELEASED, later=later, earlier=earlier, limit=limit)
-        return [ReleasedCall(_stream(row), row.intent_id) for row in rows]
+    def released(
+        self,
+        shards: Sequence[int],
+        limit: int,
+        *,
+        after: int = -1,
+        without: Collection[tuple[str, str | None]] = (),
+    ) -> list[ReleasedCall]:
+        """At most ``limit`` released calls: those of the shards beyond ``after`` first, then the others.
+
+        ``without``: tenants and tools whose calls are passed over (tool None: all of the tenant's).
+        """
+        asked: dict[str, object] = {
+            "later": [shard for shard in shards if shard > after],
+            "earlier": [shard for shard in shards if shard <= after],
+            "limit": limit,
+        }
+        if without:
+            asked["without"] = json.dumps([{"tenant": tenant, "tool": tool} for tenant, tool in without])
+        rows = self._ask(_RELEASED_OF_SOME if without else _RELEASED, **asked)
+        return [ReleasedCall(_stream(row), row.intent_id, row.tool) for row in rows]
 
     def expired_leases(self, shards: Sequence[int], limit: int) -> list[ExpiredLease]:
         """At most ``limit`` dispatches whose lease has run out, by the database's clock."""
@@ -82,6 +117,30 @@ class Work:
     def idle_streams(self, shards: Sequence[int], idle: timedelta, limit: int) -> list[StreamName]:
         """Unfinished streams whose writer has been silent for ``idle``, by the database's clock."""
         return [_stream(row) for row in self._ask(_IDLE, shards=list(shards), idle=idle, limit=limit)]
+
+    def doubts(self, shards: Sequence[int], limit: int) -> list[Doubt]:
+        """At most ``limit`` calls in doubt that nobody has claimed, by the database's clock.
+
+        Only such as were licensed: of what a database lost with its log nobody knows here when it was sent.
+        """
+        rows = self._ask(_DOUBTS, shards=list(shards), limit=limit)
+        return [Doubt(_stream(row), row.intent_id, row.attempt) for row in rows]
+
+    def claim_doubt(self, doubt: Doubt, seconds: float) -> bool:
+        """Keep the doubt to oneself for so long; False where somebody was faster, or it is none any more."""
+        statement = (
+            update(dispatches)
+            .where(
+                of_stream(dispatches, doubt.stream),
+                dispatches.c.intent_id == doubt.intent_id,
+                dispatches.c.attempt == doubt.attempt,
+                ~dispatches.c.open,
+                dispatches.c.lease_until < func.now(),
+            )
+            .values(lease_until=func.now() + timedelta(seconds=seconds))
+            .returning(dispatches.c.attempt)
+        )
+        return bool(self._ask(statement))
 
     def outcome_recorded(self, stream: StreamName, intent_id: str, attempt: int, type_: EventType) -> bool:
         """Whether the stream holds an event of this type about the attempt."""
@@ -120,14 +179,25 @@ def _spelled(word: str) -> ColumnElement[str]:
     return literal(word, literal_execute=True)
 
 
-def _released(shards: str) -> Select[Any]:
+_PASSED_OVER = text(
+    "not exists (select from json_to_recordset(:without) as w (tenant text, tool text)"
+    " where w.tenant = intents.tenant and (w.tool is null or w.tool = intents.tool))"
+)
+
+
+def _released(shards: str, *conditions: ColumnElement[bool] | TextClause) -> Select[Any]:
     columns = (intents.c.shard, intents.c.tenant, intents.c.commit_key, intents.c.intent_id)
-    found = select(*columns).where(_of_shards(intents, shards), intents.c.state == _spelled("released"))
+    found = select(*columns, intents.c.tool).where(
+        _of_shards(intents, shards), intents.c.state == _spelled("released"), *conditions
+    )
     # Ordered as the index is, and limited by itself, so that no more rows are read than are asked for.
     return select(found.order_by(*columns).limit(bindparam("limit")).subquery())
 
 
 _RELEASED = union_all(_released("later"), _released("earlier")).limit(bindparam("limit"))
+_RELEASED_OF_SOME = union_all(_released("later", _PASSED_OVER), _released("earlier", _PASSED_OVER)).limit(
+    bindparam("limit")
+)
 
 # now(), not clock_timestamp(): an index can only be searched for what does not move.
 _EXPIRED = (
@@ -140,6 +210,28 @@ _EXPIRED = (
         dispatches.c.epoch,
     )
     .where(_of_shards(dispatches, "shards"), dispatches.c.open, dispatches.c.lease_until < func.now())
+    .limit(bindparam("limit"))
+)
+
+# A licence that is closed needs no lease: of a call in doubt its end is until when it is claimed to be probed.
+_DOUBTS = (
+    select(intents.c.shard, intents.c.tenant, intents.c.commit_key, intents.c.intent_id, dispatches.c.attempt)
+    .join(
+        dispatches,
+        and_(
+            *(
+                dispatches.c[name] == intents.c[name]
+                for name in ("shard", "tenant", "commit_key", "intent_id")
+            ),
+            dispatches.c.attempt == intents.c.attempts,
+        ),
+    )
+    .where(
+        _of_shards(intents, "shards"),
+        intents.c.state == _spelled("in_doubt"),
+        ~dispatches.c.open,
+        dispatches.c.lease_until < func.now(),
+    )
     .limit(bindparam("limit"))
 )
 

@@ -21,7 +21,7 @@ from ledger.errors import BadDatabaseUrl, LedgerError, NotAnAuditor, ToolLogRefu
 COMMANDS = {"serve": "serve", "worker": "serve", "demo": "demo", "decode": "decode"}
 """Single commands, each a function of its name in a module of this package."""
 
-NOUNS = ("db", "keys", "effects", "streams", "intents", "doubt", "approvals", "reconcile", "ledger", "bench")
+NOUNS = ("db", "keys", "effects", "streams", "intents", "dispatch", "doubt", "approvals", "reconcile", "ledger", "bench")
 """Commands with verbs of their own, each the ``app`` of a module of this package."""
 
 

@@ -1,7 +1,7 @@
 """One claimed call, from its first transmission to its recorded outcome (design.md, "Dispatch: what is promised")."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import structlog
@@ -36,6 +36,13 @@ class Overdue:
     reply: asyncio.Task[Reply]
 
 
+Passed = Callable[[str, str], Awaitable[None]]
+
+
+async def _at_once(_tenant: str, _tool: str) -> None:
+    """Nothing holds a transmission back."""
+
+
 End = Answered | NotSent | MaybeSent | Fenced | Overdue
 
 
@@ -51,8 +58,10 @@ class Call:
         *,
         monotonic: Callable[[], float],
         sleep: Sleep,
+        passed: Passed = _at_once,
     ) -> None:
-        """See the class."""
+        """``passed``: awaited before each transmission, with tenant and tool; it returns once that may begin."""
+        self._passed = passed
         self._call = claimed.assignment
         self._lease = claimed.lease
         self._window_ends = claimed.window_ends
@@ -140,6 +149,7 @@ class Call:
         return self._monotonic() < self._window_ends
 
     async def _transmit(self) -> End:
+        await self._passed(self._call.tenant, self._call.tool)
         now = self._monotonic()
         if not self._lease.holds(now):
             return Fenced()

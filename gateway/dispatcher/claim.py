@@ -15,6 +15,9 @@ from gateway.turn import dispatching
 from gateway.turn.dispatching import Assignment
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
+from ledger.append import Appended
+from ledger.braking.admission import Admissions, Asking, Refusal
+from ledger.braking.pausing import NOT_PAUSED
 from ledger.change import Licence, SideRow
 from ledger.errors import LicenceRefused
 from ledger.incarnation import NOT_TAKEN_IN
@@ -41,18 +44,34 @@ class ClaimedCall:
 
 @dataclass(frozen=True, slots=True)
 class Unclaimed:
-    """Nothing to send. ``waits``: the call is still released, so it will be found again."""
+    """Nothing to send. ``waits``: the call is still released, so it will be found again. ``paused``: its tool is.
+
+    ``refusal``: its tool has limits, and there is no room.
+    """
 
     waits: bool
+    paused: bool = False
+    refusal: Refusal | None = None
 
 
 class Claims:
     """Claims calls for one worker."""
 
     def __init__(
-        self, books: Books, settings: DispatcherSettings, worker: str, monotonic: Callable[[], float]
+        self,
+        books: Books,
+        settings: DispatcherSettings,
+        worker: str,
+        monotonic: Callable[[], float],
+        *,
+        admissions: Admissions,
+        found_limited: Callable[[ReleasedCall], None],
     ) -> None:
-        """``worker``: name of this process's dispatcher, unlike every other's."""
+        """``worker``: name of this process's dispatcher, unlike every other's. ``found_limited``: told of calls whose
+        tool has limits.
+        """
+        self._admissions = admissions
+        self._found_limited = found_limited
         self._books = books
         self._settings = settings
         self._worker = worker
@@ -65,18 +84,47 @@ class Claims:
         before = self._monotonic()
         try:
             appended = await self._books.decide(call.stream, decision)
+            asking = decision.asking
+            if asking is not None:
+                self._found_limited(call)
+                refusal = await self._books.ask(self._admissions.ask, asking)
+                if refusal is not None:
+                    return Unclaimed(waits=True, refusal=refusal)
+                return await self._claim_admitted(call, asking)
         except LicenceRefused as refused:
-            if refused.constraint == NOT_TAKEN_IN:
-                _log.info("not_taken_in_yet", commit_key=call.stream.commit_key, intent_id=call.intent_id)
-                return Unclaimed(waits=True)
-            _log.error(
-                "speculative_effect_violation",
-                commit_key=call.stream.commit_key,
-                intent_id=call.intent_id,
-                constraint=refused.constraint,
-                detail=str(refused),
-            )
+            return self._refused(call, refused)
+        return self._claimed(call, decision, appended, before)
+
+    async def _claim_admitted(self, call: ReleasedCall, asking: Asking) -> ClaimedCall | Unclaimed:
+        decision = _Claim(call, self._worker, self._settings, admitted=True)
+        before = self._monotonic()
+        claimed = False
+        try:
+            appended = await self._books.decide(call.stream, decision)
+            claimed = decision.assignment is not None
+        finally:
+            if not claimed:
+                await self._books.ask(self._admissions.give_back, asking)
+        return self._claimed(call, decision, appended, before)
+
+    def _refused(self, call: ReleasedCall, refused: LicenceRefused) -> Unclaimed:
+        if refused.constraint == NOT_PAUSED:
+            return Unclaimed(waits=True, paused=True)
+        if refused.constraint == NOT_TAKEN_IN:
+            _log.info("not_taken_in_yet", commit_key=call.stream.commit_key, intent_id=call.intent_id)
             return Unclaimed(waits=True)
+        _log.error(
+            "speculative_effect_violation",
+            commit_key=call.stream.commit_key,
+            intent_id=call.intent_id,
+            constraint=refused.constraint,
+            detail=str(refused),
+        )
+        return Unclaimed(waits=True)
+
+    def _claimed(
+        self, call: ReleasedCall, decision: "_Claim", appended: Appended, before: float
+    ) -> ClaimedCall | Unclaimed:
         assignment = decision.assignment
         intent = appended.state.intents.get(call.intent_id)
         if assignment is None or intent is None:
@@ -96,16 +144,29 @@ class Claims:
 
 
 class _Claim:
-    """The decision; ``assignment`` is what it came to when it was last taken."""
+    """The decision; ``assignment`` is what it came to when it was last taken.
 
-    def __init__(self, call: ReleasedCall, worker: str, settings: DispatcherSettings) -> None:
+    ``asking``: it came to nothing, for the tool has limits and the call is not ``admitted``.
+    """
+
+    def __init__(
+        self, call: ReleasedCall, worker: str, settings: DispatcherSettings, *, admitted: bool = False
+    ) -> None:
         self.assignment: Assignment | None = None
+        self.asking: Asking | None = None
+        self._admitted = admitted
         self._call = call
         self._worker = worker
         self._settings = settings
 
     def __call__(self, unfolding: Unfolding, force: TableInForce) -> Sequence[SideRow]:
         intent_id = self._call.intent_id
+        self.assignment, self.asking = None, None
+        intent = unfolding.state.intents.get(intent_id)
+        limits = force.limits_of(None if intent is None else intent.tool)
+        if limits and intent is not None and intent.state is IntentState.RELEASED and not self._admitted:
+            self.asking = Asking(self._call.stream, intent_id, intent.attempts, limits)
+            return ()
         self.assignment = dispatching.claim(
             unfolding, force, intent_id, worker=self._worker, epoch=FIRST_EPOCH
         )

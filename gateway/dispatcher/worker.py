@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.dispatcher.books import Books, Sleep
 from gateway.dispatcher.call import Call
-from gateway.dispatcher.claim import Claims, Unclaimed
+from gateway.dispatcher.claim import ClaimedCall, Claims, Unclaimed
 from gateway.dispatcher.cooling import Cooling
 from gateway.dispatcher.incarnation import Intake
 from gateway.dispatcher.leases import LeaseKeeper
@@ -21,12 +21,14 @@ from gateway.dispatcher.outcome import Outcomes
 from gateway.dispatcher.probing import Prober
 from gateway.dispatcher.settings import DispatcherSettings
 from gateway.dispatcher.sweep import Sweep
+from gateway.dispatcher.turnstile import Turnstile
 from gateway.dispatcher.wake import Wake
 from gateway.dispatcher.witness import NoWitness, Witness
 from gateway.failpoints import FailPoint, reached
 from gateway.service.tables import EffectTables
 from gateway.upstream.port import Reply, Upstream
 from ledger.append import Ledger
+from ledger.braking.admission import Refusal
 from ledger.errors import LedgerError
 from ledger.work import ReleasedCall, Work
 
@@ -74,7 +76,15 @@ class Dispatcher:
         self._wake = Wake()
         self._hearing = hearing
         self._books = Books(ledger, tables, clock=clock, threads=settings.ledger_threads)
-        self._claims = Claims(self._books, settings, self.worker_id, monotonic)
+        self._turnstile = Turnstile(self._books, work.pauses, monotonic)
+        self._claims = Claims(
+            self._books,
+            settings,
+            self.worker_id,
+            monotonic,
+            admissions=work.admissions,
+            found_limited=self._turnstile.found_limited,
+        )
         self._outcomes = Outcomes(self._books, work)
         self._leases = LeaseKeeper(
             ledger, floor=settings.lease_floor, monotonic=monotonic, sleep=asyncio.sleep
@@ -165,10 +175,16 @@ class Dispatcher:
         try:
             # Beside those that will be sent, as many as may be passed over.
             limit = free + len(self._running) + len(self._cooling)
+            await self._turnstile.refresh()
             found = await self._books.ask(
-                self._work.released, self._settings.shards, limit, after=self._shard
+                self._work.released,
+                self._settings.shards,
+                limit,
+                after=self._shard,
+                without=self._turnstile.shut(),
             )
-            chosen = [c for c in found if c not in self._running and not self._cooling.holds(c)][:free]
+            fresh = (c for c in found if c not in self._running and not self._cooling.holds(c))
+            chosen = self._turnstile.choose(fresh, free)
             await self._books.warm([call.stream for call in chosen])
         except (LedgerError, SQLAlchemyError) as error:
             _log.warning("ledger_away", worker=self.worker_id, error=str(error))
@@ -181,11 +197,9 @@ class Dispatcher:
     async def _dispatch(self, found: ReleasedCall) -> None:
         try:
             reached(FailPoint.RELEASED_FOUND)
-            claimed = await self._claims.claim(found)
-            if isinstance(claimed, Unclaimed):
-                (self._cooling.leave if claimed.waits else self._cooling.forget)(found)
+            claimed = await self._claim(found)
+            if claimed is None:
                 return
-            self._cooling.forget(found)
             call = Call(
                 claimed,
                 self._upstream,
@@ -193,6 +207,7 @@ class Dispatcher:
                 self._settings,
                 monotonic=self._monotonic,
                 sleep=self._sleep,
+                passed=self._turnstile.passed,
             )
             self._leases.keep(claimed.lease)
             try:
@@ -209,7 +224,24 @@ class Dispatcher:
             _log.exception("dispatch_failed", intent_id=found.intent_id)
         finally:
             del self._running[found]
+            self._turnstile.over(found)
             self.wake()
+
+    async def _claim(self, found: ReleasedCall) -> ClaimedCall | None:
+        refusal: Refusal | None = None
+        try:
+            claimed = await self._claims.claim(found)
+            if not isinstance(claimed, Unclaimed):
+                self._cooling.forget(found)
+                return claimed
+            refusal = claimed.refusal
+            if claimed.paused:
+                self._turnstile.forget()
+            elif refusal is None:
+                (self._cooling.leave if claimed.waits else self._cooling.forget)(found)
+            return None
+        finally:
+            self._turnstile.tried(found, refusal)
 
     def _await_late(self, call: Call, waiting: asyncio.Task[Reply]) -> None:
         # Not in ``_running``: a call in doubt must not take the place of one that waits to be sent.

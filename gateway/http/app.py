@@ -8,7 +8,19 @@ from anyio.to_thread import current_default_thread_limiter
 from fastapi import Depends, FastAPI
 from starlette.routing import Route
 
-from gateway.http import approvals, doubts, effects, events, health, intents, log, metrics, streams, unbuilt
+from gateway.http import (
+    approvals,
+    dispatch,
+    doubts,
+    effects,
+    events,
+    health,
+    intents,
+    log,
+    metrics,
+    streams,
+    unbuilt,
+)
 from gateway.http.caller import identify
 from gateway.http.document import describe
 from gateway.http.doors import Doors
@@ -62,7 +74,7 @@ def create_app(services: Services, settings: HttpSettings) -> FastAPI:
         limit=settings.live_streams,
     )
     app.state.stopping = lambda: False
-    for part in (streams, events, intents, effects, doubts, approvals, log, health, metrics, unbuilt):
+    for part in (streams, events, intents, effects, doubts, approvals, dispatch, log, health, metrics, unbuilt):
         app.include_router(part.router)
     app.router.routes.append(Route(PATH, endpoint=mcp, include_in_schema=False))
     answer_with_problems(app)

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from gateway.http.access import needed
+from gateway.wire.dispatch import PauseDispatch
 from gateway.wire.doubts import ResolveDoubt
 from gateway.wire.opening import OpenStream
 from gateway.wire.posting import PostIntent
@@ -15,7 +16,7 @@ from gateway.wire.problem import MEDIA_TYPE, Problem
 from gateway.wire.tokens import WriteEvents
 
 _REF = "#/components/schemas/{model}"
-_BODIES: tuple[type[BaseModel], ...] = (OpenStream, WriteEvents, PostIntent, ResolveDoubt)
+_BODIES: tuple[type[BaseModel], ...] = (OpenStream, WriteEvents, PostIntent, ResolveDoubt, PauseDispatch)
 
 _SAID = {
     400: "The body is not JSON",

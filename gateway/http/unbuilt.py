@@ -7,8 +7,6 @@ from gateway.errors import NotSupported
 router = APIRouter(include_in_schema=False)
 
 UNBUILT = {
-    "/v1/dispatch/pause": "pausing dispatch is",
-    "/v1/dispatch/resume": "pausing dispatch is",
     "/v1/reconciliations": "reconciling over HTTP is",
     "/v1/reconciliations/{run_id}": "reconciling over HTTP is",
     "/v1/reconciliations/{run_id}/findings": "reconciling over HTTP is",

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from gateway.service.approvals import Approvals
+from gateway.service.braking import Braking
 from gateway.service.doubts import Doubts
 from gateway.service.finished_calls import FinishedCalls
 from gateway.service.intents import Intents
@@ -26,6 +27,7 @@ class Services:
     intents: Intents
     tables: EffectTables
     doubts: Doubts
+    braking: Braking
     approvals: Approvals
     log: SealedLog
     finished_calls: FinishedCalls

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import structlog
 import uuid_utils
+from sqlalchemy.exc import SQLAlchemyError
 
 from effects.intent import IntentState
 from gateway.errors import BatchIdReused, Conflict, UnknownCommitKey
@@ -25,12 +27,15 @@ from gateway.turn.advance import advance
 from gateway.turn.opening import StreamTerms, open_stream
 from gateway.turn.scanner import BlockScanner
 from gateway.turn.tokens import TokenEvent, write_tokens
-from ledger.append import BatchReplay, Change, Ledger
-from ledger.errors import BatchIdTaken
+from ledger.append import Appended, BatchReplay, Change, Ledger
+from ledger.errors import BatchIdTaken, LedgerError
 from ledger.events import Event
 from ledger.state import StreamState
 
 Wake = Callable[[], None]
+Watch = Callable[[Appended], None]
+
+_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,11 @@ class Streams:
         scanner: BlockScanner,
         clock: Callable[[], datetime],
         wake: Wake = lambda: None,
+        *,
+        watch: Watch | None = None,
     ) -> None:
+        """``watch``: told of every batch that was written."""
+        self._watch = watch
         self._ledger = ledger
         self._tables = tables
         self._scanner = scanner
@@ -175,7 +184,7 @@ class Streams:
             return Change(unfolding.events, side)
 
         try:
-            self._ledger.append(principal.tenant, commit_key, decide)
+            appended = self._ledger.append(principal.tenant, commit_key, decide)
         except (BatchIdTaken, Conflict):
             # A twin of this request may have been faster: what it wrote answers for both.
             replay = self._replay(principal, commit_key, batch_id, digest)
@@ -184,7 +193,16 @@ class Streams:
             return replay
         reached(FailPoint.RULING_COMMITTED)
         self._wake()
+        self._tell(appended)
         return WrittenBatch(body, replayed=False)
+
+    def _tell(self, appended: Appended) -> None:
+        try:
+            if self._watch is not None:
+                self._watch(appended)
+        except (LedgerError, SQLAlchemyError) as error:
+            # What was asked for is written; this is only watched.
+            _log.warning("not_watched", commit_key=appended.state.commit_key, error=type(error).__name__)
 
     def _replay(
         self, principal: Principal, commit_key: str, batch_id: str | None, digest: bytes

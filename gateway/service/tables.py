@@ -91,7 +91,6 @@ class EffectTables:
             raise LiteralSecret(str(error), path=error.path) from error
         except EffectTableRefused as error:
             raise InvalidEffects(str(error), path=error.path) from error
-        _check_supported(table)
 
         def decide(state: StreamState) -> Change:
             if expected_version is not None and expected_version != state.seq:
@@ -121,10 +120,3 @@ def _in_force(event: Event) -> TableInForce:
     return TableInForce(
         event.seq, EffectTable.from_document(cast("Mapping[str, JSONValue]", event.payload["table"]))
     )
-
-
-def _check_supported(table: EffectTable) -> None:
-    for name, tool in table.tools.items():
-        for part in ("probe",):
-            if getattr(tool, part) is not None:
-                raise NotSupported(f"tools.{name}.{part} is not supported yet", path=f"tools.{name}.{part}")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import Connection, Engine, delete, func, literal_column, select
+from sqlalchemy import Connection, Engine, delete, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from ledger.braking.schema import EVERY_TOOL
@@ -101,11 +101,11 @@ class Pauses:
     def _await_earlier(self) -> bool:
         """Wait until every transaction that was open is over: what begins later sees what is committed."""
         deadline = self._monotonic() + PATIENCE
-        oldest = literal_column("pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
-        newest = literal_column("pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
+        oldest = text("select pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
+        newest = text("select pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
         with single(self._engine) as connection:
-            until = connection.execute(select(newest)).scalar_one()
-            while connection.execute(select(oldest)).scalar_one() < until:
+            until = connection.execute(newest).scalar_one()
+            while connection.execute(oldest).scalar_one() < until:
                 if self._monotonic() >= deadline:
                     return False
                 self._sleep(0.002)

@@ -36,7 +36,7 @@ class World:
         self.owner = owner
         self.now = datetime.min
         self.engine = engine
-        self.gateways = [wire(engine, clock=lambda: self.now) for _ in range(2)]
+        self.gateways = [wire(engine, clock=lambda: self.now, brakes=False) for _ in range(2)]
         self._streams = count()
         self.principals = {policy: everyone(f"tenant-{n}") for n, policy in enumerate(POLICIES)}
 

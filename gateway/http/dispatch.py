@@ -1,0 +1,91 @@
+"""``/v1/dispatch``: what holds calls back, and pausing and resuming by an operator's word."""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse
+
+from gateway.errors import InvalidRequest
+from gateway.http.body import JSON, json_of, model_of, read_body
+from gateway.http.caller import Call, Caller
+from gateway.http.document import Responses, problems, takes
+from gateway.service.views import View
+from gateway.wire.dispatch import DispatchView, PauseDispatch
+
+router = APIRouter(tags=["dispatch"])
+
+_ETAG = {"ETag": {"description": "Names what is paused", "schema": {"type": "string"}}}
+_TAGS = re.compile(r'(?:W/)?"([\x21\x23-\x7e]*)"')
+_ANSWER: Responses = {200: {"description": "What holds calls back now", "headers": _ETAG}}
+
+IfMatch = Annotated[str | None, Header(description="Only if this is paused: its ETag, or *")]
+
+
+@router.get(
+    "/v1/dispatch",
+    operation_id="showDispatch",
+    response_model=DispatchView,
+    response_model_exclude_none=True,
+    responses={**_ANSWER, **problems()},
+)
+def show_dispatch(call: Caller) -> JSONResponse:
+    """What is paused, what is used of limits, and which tools send no read early; ``ETag`` names what is paused."""
+    return _answer(call.services.braking.status(call.principal))
+
+
+@router.post(
+    "/v1/dispatch/pause",
+    operation_id="pauseDispatch",
+    response_model=DispatchView,
+    responses={**_ANSWER, **problems(400, 404, 412, 413, 415, 422)},
+    openapi_extra=takes(PauseDispatch),
+)
+async def pause_dispatch(request: Request, call: Caller, if_match: IfMatch = None) -> JSONResponse:
+    """Send a tool, or any tool, no more. Once this has answered, no dispatcher begins to send it."""
+    return await _change(request, call, if_match, lambda asked, tags: call.services.braking.pause(
+        call.principal, asked.tool, reason=asked.reason, if_tags=tags
+    ))  # fmt: skip
+
+
+@router.post(
+    "/v1/dispatch/resume",
+    operation_id="resumeDispatch",
+    response_model=DispatchView,
+    responses={**_ANSWER, **problems(400, 412, 413, 415, 422)},
+    openapi_extra=takes(PauseDispatch),
+)
+async def resume_dispatch(request: Request, call: Caller, if_match: IfMatch = None) -> JSONResponse:
+    """Send a tool again, or lift the pause of all tools together; tools that were paused by name stay so."""
+    return await _change(request, call, if_match, lambda asked, tags: call.services.braking.resume(
+        call.principal, asked.tool, reason=asked.reason, if_tags=tags
+    ))  # fmt: skip
+
+
+Act = Callable[[PauseDispatch, frozenset[str] | None], View]
+
+
+async def _change(request: Request, call: Call, if_match: str | None, act: Act) -> JSONResponse:
+    raw = await read_body(request, call.settings.body_limit, JSON)
+    asked = model_of(PauseDispatch, json_of(raw))
+    return _answer(await run_in_threadpool(act, asked, _tags(if_match)))
+
+
+def _tags(if_match: str | None) -> frozenset[str] | None:
+    """The tags of which one has to be there, compared strongly (RFC 9110, section 13.1.1); None: any will do."""
+    if if_match is None or if_match.strip() == "*":
+        return None
+    found = [(tag.strip(), _TAGS.fullmatch(tag.strip())) for tag in if_match.split(",")]
+    if any(match is None for _, match in found):
+        raise InvalidRequest(
+            "If-Match is a list of entity tags",
+            errors=[{"place": "header.if-match", "reason": "no list of entity tags"}],
+        )
+    return frozenset(match[1] for tag, match in found if match is not None and not tag.startswith("W/"))
+
+
+def _answer(view: View) -> JSONResponse:
+    return JSONResponse(view, headers={"ETag": json.dumps(view["tag"])})
