@@ -172,8 +172,14 @@ def _judge_order(verdict: Verdict, state: StreamState, mine: list[Line], commit_
         if intent.tool != "read" or not intent.final or intent.result_status is not ResultStatus.OK:
             continue
         before = len({n for n in places if n < nths.get(intent.intent_id, 0)})
-        if intent.result_content != {"count": before}:
+        if _count_in(intent.result_content) != before:
             verdict.faults[STALE].append(intent.intent_id)
+
+
+def _count_in(content: object) -> object:
+    """What a read answered, over whichever upstream."""
+    found = content if isinstance(content, dict) else {}
+    return found.get("structuredContent", found).get("count")
 
 
 def _judge_strangers(

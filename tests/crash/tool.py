@@ -1,6 +1,7 @@
 """The tool server of the crash tests: it acts by writing a line to its log, and waits for the disk before it answers.
 
-``POST /read|put|write``, arguments ``{"key": ..., "nth": ...}``. A line is either of these, in the order of the acts::
+``POST /read|put|write``, arguments ``{"key": ..., "nth": ...}``; or the same tools over MCP at ``/mcp``. A line is either of
+these, in the order of the acts::
 
     {"line": "received", "intent_id", "tool", "key"}
     {"line": "acted", "intent_id", "commit_key", "tool", "key", "nth", "idempotency_key", "count", "replayed"}
@@ -23,6 +24,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+from tests.crash.mcp_tool import Broken, rpc
 
 SLOW, OVERDUE, RESET, RESETS = "slow", "overdue", "reset", "resets"
 """Answers late but in time; too late; breaks the connection after the act, once, or five times."""
@@ -112,10 +115,42 @@ class _Death:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
+class _Acting:
+    """Does one call as the manner of its key has it. Raises Broken where the connection is to break after the act."""
+
+    def __init__(self, world: World, death: "_Death", rand: random.Random) -> None:
+        self._world = world
+        self._death = death
+        self._rand = rand
+
+    def __call__(
+        self, tool: str, arguments: dict[str, Any], commit_key: str, intent_id: str, once: str | None
+    ) -> dict[str, object]:
+        key = str(arguments["key"])
+        times = self._world.receive(intent_id=intent_id, tool=tool, key=key)
+        self._death.meet(RECEIVED)
+        time.sleep(self._rand.random() * LONGEST_PAUSE)
+        count = self._world.act(
+            intent_id=intent_id,
+            commit_key=commit_key,
+            tool=tool,
+            key=key,
+            nth=arguments.get("nth"),
+            idempotency_key=once,
+        )
+        self._death.meet(ACTED)
+        manner = key.partition("-")[0]
+        if times <= MANNERS.get(manner, 0):
+            if manner in (RESET, RESETS):
+                raise Broken
+            time.sleep(SLOW_SECONDS if manner == SLOW else OVERDUE_SECONDS)
+        return {"count": count}
+
+
 def _handler(  # noqa: C901 - a class made in a function
     world: World, death: _Death, rand: random.Random
 ) -> type[BaseHTTPRequestHandler]:
-    busy = _Busy()
+    busy, act = _Busy(), _Acting(world, death, rand)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -123,38 +158,31 @@ def _handler(  # noqa: C901 - a class made in a function
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             with busy:
-                self._call(json.loads(body))
+                message = json.loads(body)
+                try:
+                    if self.path == "/mcp":
+                        self._answer(rpc(message, act))
+                    else:
+                        tool, sent = self.path.strip("/"), self.headers
+                        names = (sent["Commit-Key"], sent["Intent-Id"], sent.get("Idempotency-Key"))
+                        self._answer(act(tool, message, *names))
+                except Broken:
+                    self._reset()
 
         def do_GET(self) -> None:
+            if self.path == "/mcp":
+                self.send_error(405)
+                return
             busy.wait()
             self._answer({"idle": True})
 
-        def _call(self, arguments: dict[str, Any]) -> None:
-            tool, intent_id = self.path.strip("/"), self.headers["Intent-Id"]
-            key = str(arguments["key"])
-            times = world.receive(intent_id=intent_id, tool=tool, key=key)
-            death.meet(RECEIVED)
-            time.sleep(rand.random() * LONGEST_PAUSE)
-            count = world.act(
-                intent_id=intent_id,
-                commit_key=self.headers["Commit-Key"],
-                tool=tool,
-                key=key,
-                nth=arguments.get("nth"),
-                idempotency_key=self.headers.get("Idempotency-Key"),
-            )
-            death.meet(ACTED)
-            manner = key.partition("-")[0]
-            if times <= MANNERS.get(manner, 0):
-                if manner in (RESET, RESETS):
-                    self._reset()
-                    return
-                time.sleep(SLOW_SECONDS if manner == SLOW else OVERDUE_SECONDS)
-            self._answer({"count": count})
+        def do_DELETE(self) -> None:
+            self._answer(None)
 
         def _answer(self, content: object) -> None:
-            body = json.dumps(content).encode()
-            self.send_response(200)
+            body = b"" if content is None else json.dumps(content).encode()
+            self.send_response(202 if content is None else 200)
+            self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body[:3])

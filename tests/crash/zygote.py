@@ -16,7 +16,13 @@ import threading
 from typing import Any, NoReturn
 
 PR_SET_PDEATHSIG = 1
-LOADED = ("gateway.cli.main", "gateway.cli.serve", "tests.crash.planted", "tests.crash.tool")
+LOADED = (
+    "gateway.cli.main",
+    "gateway.cli.serve",
+    "gateway.upstream.mcp.adapter",
+    "tests.crash.planted",
+    "tests.crash.tool",
+)
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from effects.tool import LARGEST_MAX_RESULT
+from gateway.failpoints import FailPoint, reached
 
 CALL = "tools/call"
 
@@ -56,6 +57,10 @@ class Passage:
         """Hear from the HTTP transport that it begins to write."""
         if name.endswith(".send_request_headers.started"):
             self.begun = True
+        elif name.endswith(".send_request_headers.complete"):
+            reached(FailPoint.REQUEST_PARTLY_WRITTEN)
+        elif name.endswith(".send_request_body.complete"):
+            reached(FailPoint.REQUEST_WRITTEN)
 
 
 PASSAGE: ContextVar[Passage | None] = ContextVar("passage", default=None)

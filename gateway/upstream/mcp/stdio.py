@@ -8,7 +8,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from types import TracebackType
 from typing import Self
@@ -20,6 +20,7 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCRequest
 
+from gateway.failpoints import FailPoint, reached
 from gateway.upstream.mcp.lines import Lines, message_of
 from gateway.upstream.mcp.passage import CALL, PASSAGE
 
@@ -37,17 +38,19 @@ Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], "Pipe"]
 
 
 @asynccontextmanager
-async def stdio_transport(command: Sequence[str]) -> AsyncIterator[Streams]:
+async def stdio_transport(
+    command: Sequence[str], variables: Mapping[str, str] | None = None
+) -> AsyncIterator[Streams]:
     """Start ``command`` and speak to it. Raises OSError where it cannot be started.
 
-    It inherits the few harmless variables of the environment that the SDK names, and its stderr is ours. At the end its
-    whole process group is ended: first by closing stdin, then by SIGTERM, then by SIGKILL.
+    It inherits the few harmless variables of the environment that the SDK names, beside its own; its stderr is ours. At
+    the end its whole process group is ended: first by closing stdin, then by SIGTERM, then by SIGKILL.
     """
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        env=get_default_environment(),
+        env={**get_default_environment(), **(variables or {})},
         start_new_session=True,
     )
     inbox, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -55,10 +58,9 @@ async def stdio_transport(command: Sequence[str]) -> AsyncIterator[Streams]:
     try:
         yield read, Pipe(process)
     finally:
-        await asyncio.shield(_end(process))
-        reading.cancel()
-        await asyncio.gather(reading, return_exceptions=True)
+        # First: a reader that waits for a listener would not see the end.
         read.close()
+        await _surely(_end(process, reading))
 
 
 class Pipe:
@@ -86,6 +88,8 @@ class Pipe:
             await self._stdin.drain()
         except ConnectionError:
             raise anyio.BrokenResourceError from None
+        if passage is not None and passage.begun:
+            reached(FailPoint.REQUEST_WRITTEN)
 
     async def aclose(self) -> None:
         """Nothing: the process is ended by the transport."""
@@ -118,16 +122,35 @@ async def _read(process: asyncio.subprocess.Process, inbox: Inbox) -> None:
                     listening = False
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _surely(work: Coroutine[None, None, None]) -> None:
+    """Await ``work`` to its end, also when this is cancelled meanwhile: a process would stay behind."""
+    task = asyncio.create_task(work)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        raise asyncio.CancelledError
+
+
+async def _end(process: asyncio.subprocess.Process, reading: asyncio.Task[None]) -> None:
     assert process.stdin is not None  # noqa: S101 - it was started with a pipe
     with suppress(OSError):
         process.stdin.close()
     for number in (signal.SIGTERM, signal.SIGKILL):
         if await _gone(process):
-            return
+            break
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, number)
     await _gone(process)
+    reading.cancel()
+    await asyncio.gather(reading, return_exceptions=True)
+    # A grandchild may hold the pipes; nothing public closes our ends of them.
+    transport = getattr(process, "_transport", None)
+    if transport is not None:
+        transport.close()
 
 
 async def _gone(process: asyncio.subprocess.Process) -> bool:
