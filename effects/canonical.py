@@ -3,6 +3,8 @@
 import hashlib
 import json
 import re
+from collections.abc import Collection
+from itertools import chain
 from typing import cast
 
 import orjson
@@ -21,7 +23,8 @@ _STRICT = (
 _PLAIN = _SCALARS | {dict, list}
 _MOST_VALUES = 1_000_000
 """Values that are looked at; a value that holds itself has no end."""
-_BEYOND_BMP = re.compile(rb"[\xf0-\xf4]")
+_BEYOND_BMP = (b"\xf0", b"\xf1", b"\xf2", b"\xf3", b"\xf4")
+"""Each begins a character beyond the basic plane. Searched for one by one, for that is many times faster than a pattern."""
 _SIXTEEN_DIGITS = re.compile(rb"[0-9]{16}")
 
 
@@ -49,12 +52,12 @@ def canonical_of_plain(value: object) -> bytes | None:
         text = orjson.dumps(value, option=_STRICT)
     except TypeError:
         return None
-    return text if text.isascii() or _BEYOND_BMP.search(text) is None else None
+    return text if text.isascii() or not any([lead in text for lead in _BEYOND_BMP]) else None
 
 
 def _is_plain(value: object) -> bool:
     """Level by level, so that each level is looked at by compiled code."""
-    level = [value]
+    level: Collection[object] = (value,)
     looked_at = 0
     while level:
         kinds = set(map(type, level))
@@ -63,10 +66,19 @@ def _is_plain(value: object) -> bool:
         looked_at += len(level)
         if not kinds <= _PLAIN or looked_at > _MOST_VALUES:
             return False
-        inner = [v for holder in level if type(holder) is dict for v in holder.values()]
-        inner += [v for holder in level if type(holder) is list for v in holder]
-        level = inner
+        level = _within(level, kinds)
     return True
+
+
+def _within(level: Collection[object], kinds: set[type]) -> list[object]:
+    inner: list[object] = []
+    if dict in kinds:
+        dicts = level if len(kinds) == 1 else [v for v in level if type(v) is dict]
+        inner += chain.from_iterable(map(dict.values, cast(Collection[dict[str, object]], dicts)))
+    if list in kinds:
+        lists = level if len(kinds) == 1 else [v for v in level if type(v) is list]
+        inner += chain.from_iterable(cast(Collection[list[object]], lists))
+    return inner
 
 
 def _canonical(value: object) -> bytes:

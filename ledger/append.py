@@ -27,7 +27,7 @@ from ledger.draft import Draft, draft
 from ledger.errors import AppendContention, LedgerUnavailable
 from ledger.events import Event
 from ledger.faults import Conflict, RowHeld
-from ledger.fold import fold, initial
+from ledger.fold import fold_all, initial
 from ledger.group.row import await_row
 from ledger.group.side import extend_lease
 from ledger.group.transaction import GroupTransaction
@@ -275,9 +275,8 @@ class Ledger:
                 known, met = None, self._server.changes
             state = known or initial(stream.tenant, stream.commit_key)
             fresh = read_events(connection, stream, after=state.seq)
-        for event in fresh:
-            state = fold(state, event)
         if fresh:
+            state = fold_all(state, fresh)
             self._remember(stream, state, met)
         return state
 

@@ -3,18 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from ledger.change import BatchReplay, Change, Licence, SideRow
 from ledger.events import Event, EventType, NewEvent
-from ledger.fold import fold
+from ledger.fold import fold_all
 from ledger.payload import as_stored, payload_digest
 from ledger.projection import ProjectionRows, rows
 from ledger.sharding import StreamName
 from ledger.state import StreamState
 
 
-@dataclass(slots=True)
-class Record:
+class Record(NamedTuple):
     """An event with what is stored of it beside its columns: ``text`` is its payload as UTF-8 bytes."""
 
     event: Event
@@ -23,7 +23,7 @@ class Record:
     digest: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Draft:
     """Everything that one transaction is to write on top of ``before``.
 
@@ -61,27 +61,16 @@ def draft(
     if not change.events and before.seq == 0:
         raise ValueError("a stream begins with an event")
     records = tuple([_record(new, seq, at, salt()) for seq, new in enumerate(change.events, before.seq + 1)])
-    after = before
-    for record in records:
-        after = fold(after, record.event)
+    after = fold_all(before, [record.event for record in records])
     side = tuple([_completed(row, records, after) for row in change.side])
     return Draft(stream, before, after, records, rows(before, after), side, met)
 
 
 def _record(new: NewEvent, seq: int, at: datetime, salt: bytes) -> Record:
     # What is folded here is the payload as everybody else will read it.
-    text, payload = as_stored(new.payload)
-    event = Event(
-        seq,
-        at,
-        new.type,
-        payload,
-        new.branch,
-        new.intent_id,
-        new.attempt,
-        new.head_after,
-        new.cut_at,
-    )
+    type_, said, branch, intent_id, attempt, head_after, cut_at = new
+    text, payload = as_stored(said)
+    event = Event(seq, at, type_, payload, branch, intent_id, attempt, head_after, cut_at)
     return Record(event, text, salt, payload_digest(salt, text))
 
 

@@ -4,7 +4,7 @@
 only says what follows from it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
@@ -21,6 +21,7 @@ from ledger.redaction.blanking import blanked
 from ledger.state import Branch, Intent, StreamState
 
 Handler = Callable[[StreamState, Event, Mapping[str, Any]], StreamState]
+Move = Callable[[Branch, Event, Mapping[str, Any]], Branch]
 
 
 def initial(tenant: str, commit_key: str) -> StreamState:
@@ -35,6 +36,28 @@ def fold(state: StreamState, event: Event) -> StreamState:
     handler = _HANDLERS.get(event.type)
     after = handler(state, event, cast("Mapping[str, Any]", event.payload)) if handler else state
     return after if after.seq == event.seq else replace(after, seq=event.seq)
+
+
+def fold_all(state: StreamState, events: Iterable[Event]) -> StreamState:
+    """As ``fold`` of one event after the other. Token events that follow one another make one state, not one each."""
+    moved: dict[str, Branch] = {}
+    seq, at = state.seq, None
+    for event in events:
+        move = _MOVES.get(event.type)
+        if move is None:
+            if at is not None:
+                state = state.with_branches(moved, at=at, seq=seq)
+                moved, at = {}, None
+            state = fold(state, event)
+            seq = state.seq
+            continue
+        if event.seq != seq + 1:
+            raise BrokenHistory(state.commit_key, expected=seq + 1, found=event.seq)
+        name = str(event.branch)
+        branch = moved[name] if name in moved else state.branches[name]
+        moved[name] = move(branch, event, cast("Mapping[str, Any]", event.payload))
+        seq, at = event.seq, event.at
+    return state if at is None else state.with_branches(moved, at=at, seq=seq)
 
 
 def spelled(token: Mapping[str, Any]) -> lane.SpelledToken:
@@ -76,28 +99,31 @@ def _drafts_voided(state: StreamState, event: Event, _body: Mapping[str, Any]) -
     return _with_branch(state, lane.void_drafts(state.branches[str(event.branch)]))
 
 
-def _drafted(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
-    branch = state.branches[str(event.branch)]
-    tokens = lane.placed(body["tokens"], round_=branch.round, seq=event.seq)
-    return state.with_tokens(lane.draft(branch, tokens), at=event.at, seq=event.seq)
+def _drafted(branch: Branch, event: Event, body: Mapping[str, Any]) -> Branch:
+    return lane.draft(branch, body["tokens"], seq=event.seq)
 
 
-def _ruled(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
+def _ruled(branch: Branch, event: Event, body: Mapping[str, Any]) -> Branch:
     own = body.get("token")
-    after = lane.rule(
-        state.branches[str(event.branch)],
+    return lane.rule(
+        branch,
         judged=body["end"] - body["start"],
         accepted=body["accepted"],
         token=None if own is None else spelled(own),
         seq=event.seq,
     )
-    return state.with_tokens(after, at=event.at, seq=event.seq)
 
 
-def _accepted(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
-    branch = state.branches[str(event.branch)]
-    tokens = lane.placed(body["tokens"], round_=branch.round, seq=event.seq)
-    return state.with_tokens(lane.accept(branch, tokens), at=event.at, seq=event.seq)
+def _accepted(branch: Branch, event: Event, body: Mapping[str, Any]) -> Branch:
+    return lane.accept(branch, body["tokens"], seq=event.seq)
+
+
+def _moved(move: Move) -> Handler:
+    def handle(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
+        branch = move(state.branches[str(event.branch)], event, body)
+        return state.with_branches({branch.name: branch}, at=event.at, seq=event.seq)
+
+    return handle
 
 
 def _finished(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
@@ -285,13 +311,17 @@ def _of_intent(handle: Callable[[Intent, Event, Mapping[str, Any]], Intent]) -> 
     return apply
 
 
-_HANDLERS: Mapping[EventType, Handler] = {
-    EventType.STREAM_OPENED: _opened,
-    EventType.STREAM_TAKEN_OVER: _taken_over,
-    EventType.DRAFTS_VOIDED: _drafts_voided,
+_MOVES: Mapping[EventType, Move] = {
     EventType.TOKENS_DRAFTED: _drafted,
     EventType.TOKENS_RULED: _ruled,
     EventType.TOKENS_ACCEPTED: _accepted,
+}
+
+_HANDLERS: Mapping[EventType, Handler] = {
+    **{type_: _moved(move) for type_, move in _MOVES.items()},
+    EventType.STREAM_OPENED: _opened,
+    EventType.STREAM_TAKEN_OVER: _taken_over,
+    EventType.DRAFTS_VOIDED: _drafts_voided,
     EventType.STREAM_FINISHED: _finished,
     EventType.BLOCK_CLEARED: _block_decided(BlockState.CLEARED),
     EventType.BLOCK_VOIDED: _block_decided(BlockState.VOIDED),

@@ -3,13 +3,15 @@
 Pure: each function takes a branch and gives the branch after. Whether an event is allowed is for the caller to have checked.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import repeat
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from ledger.state import Branch, Token
+from ledger.state import Branch
+from ledger.tokens import NO_TOKENS, Stretch, Token, stretch
+
+Said = Sequence[Mapping[str, Any]]
+"""Tokens as the payload of an event spells them (``text``, ``id``, ``drafter``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,26 +29,20 @@ class SpelledToken:
         return self.text == token.text
 
 
-# Tokens are made by the hundred thousand: without a call of Python for each.
-_TOKEN = cast("Callable[[tuple[Any, ...]], Token]", partial(tuple.__new__, Token))
+def draft(branch: Branch, said: Said, *, seq: int) -> Branch:
+    """Append drafts behind the drafted end, in the branch's round."""
+    pending = branch.pending
+    if said:
+        pending = pending.plus(stretch(said, start=branch.drafted_end, round_=branch.round, seq=seq))
+    return Branch(branch.name, branch.round, branch.accepted, pending)
 
 
-def placed(tokens: Iterable[Mapping[str, Any]], *, round_: int, seq: int) -> tuple[Token, ...]:
-    """Tokens as the payload of an event spells them (``text``, ``id``, ``drafter``), with their round and seq."""
-    spelled = list(tokens)
-    texts, ids = [t["text"] for t in spelled], [t.get("id") for t in spelled]
-    drafters = [t.get("drafter") for t in spelled]
-    return tuple(map(_TOKEN, zip(texts, ids, repeat(round_), repeat(seq), drafters, strict=False)))
-
-
-def draft(branch: Branch, tokens: tuple[Token, ...]) -> Branch:
-    """Append drafts behind the drafted end. ``tokens``: of the branch's round."""
-    return Branch(branch.name, branch.round, branch.accepted, branch.pending + tokens)
-
-
-def accept(branch: Branch, tokens: tuple[Token, ...]) -> Branch:
-    """Append tokens that were never drafted. ``tokens``: of the branch's round."""
-    return Branch(branch.name, branch.round, branch.accepted + tokens, branch.pending)
+def accept(branch: Branch, said: Said, *, seq: int) -> Branch:
+    """Append tokens that were never drafted, in the branch's round."""
+    accepted = branch.accepted
+    if said:
+        accepted = accepted.plus(stretch(said, start=branch.head, round_=branch.round, seq=seq))
+    return Branch(branch.name, branch.round, accepted, branch.pending)
 
 
 def rule(branch: Branch, *, judged: int, accepted: int, token: SpelledToken | None, seq: int) -> Branch:
@@ -55,24 +51,21 @@ def rule(branch: Branch, *, judged: int, accepted: int, token: SpelledToken | No
     A rejection drops every draft from the cut on and starts the next round; so does a ``token`` that differs from the
     draft at its place. A ``token`` equal to that draft accepts it.
     """
-    kept = branch.accepted + branch.pending[:accepted]
-    rest = branch.pending[accepted:]
+    round_, kept, rest = branch.round, branch.accepted, NO_TOKENS
     if accepted == judged:
-        if token is None:
-            return Branch(branch.name, branch.round, kept, rest)
-        if not rest:
-            return Branch(branch.name, branch.round, (*kept, _own(token, branch.round, seq)))
-        if token.equals(rest[0]):
-            return Branch(branch.name, branch.round, (*kept, rest[0]), rest[1:])
-    next_round = branch.round + 1
-    own = () if token is None else (_own(token, next_round, seq),)
-    return Branch(branch.name, next_round, kept + own)
+        rest = branch.pending.after(accepted)
+        if rest and token is not None and token.equals(rest[0]):
+            accepted, token, rest = accepted + 1, None, rest.after(1)
+    if accepted < judged or (rest and token is not None):
+        round_, rest = round_ + 1, NO_TOKENS
+    for each in branch.pending.first(accepted).stretches:
+        kept = kept.plus(each)
+    if token is not None:
+        own = Stretch(len(kept), (token.text,), (token.id,), (token.drafter,), round_, seq)
+        kept = kept.plus(own)
+    return Branch(branch.name, round_, kept, rest)
 
 
 def void_drafts(branch: Branch) -> Branch:
     """Drop all pending drafts; the round goes on if there were any."""
-    return replace(branch, pending=(), round=branch.round + 1) if branch.pending else branch
-
-
-def _own(token: SpelledToken, round_: int, seq: int) -> Token:
-    return Token(token.text, token.id, round_, seq, token.drafter)
+    return Branch(branch.name, branch.round + 1, branch.accepted) if branch.pending else branch

@@ -11,7 +11,10 @@ from ledger.state import Intent, StreamState
 Row = dict[str, object]
 
 
-@dataclass(frozen=True, slots=True)
+_SECOND = timedelta(seconds=1)
+
+
+@dataclass(slots=True)
 class ProjectionRows:
     """Rows to write, keyed by the column names of ``ledger.schema``: the stream's, and the intents that changed."""
 
@@ -21,14 +24,13 @@ class ProjectionRows:
 
 def rows(before: StreamState, after: StreamState) -> ProjectionRows:
     """The rows that differ between two states of one stream; the stream's own row is always among them."""
-    return ProjectionRows(
-        stream=_stream_row(after),
-        intents=tuple(
-            _intent_row(after, intent)
-            for intent in after.intents.values()
-            if before.intents.get(intent.intent_id) is not intent
-        ),
+    known = before.intents
+    changed = (
+        []
+        if after.intents is known
+        else [i for i in after.intents.values() if known.get(i.intent_id) is not i]
     )
+    return ProjectionRows(_stream_row(after), tuple([_intent_row(after, intent) for intent in changed]))
 
 
 def _key(state: StreamState) -> Row:
@@ -37,7 +39,9 @@ def _key(state: StreamState) -> Row:
 
 def _stream_row(state: StreamState) -> Row:
     reserved = state.commit_key == EFFECTS_STREAM
-    return _key(state) | {
+    return {
+        "tenant": state.tenant,
+        "commit_key": state.commit_key,
         "seq": state.seq,
         "writer_epoch": state.writer_epoch,
         "format": None if reserved else state.format,
@@ -88,7 +92,7 @@ def _full_second(at: datetime | None) -> datetime | None:
     # Up, so that no stream counts as silent too early; full, so that most appends leave the index alone.
     if at is None or at.microsecond == 0:
         return at
-    return at.replace(microsecond=0) + timedelta(seconds=1)
+    return at.replace(microsecond=0) + _SECOND
 
 
 def _json(value: object) -> str:

@@ -1,7 +1,8 @@
 """Which shard a stream lives in. Stored in every row: changing this function would orphan what is written."""
 
 import hashlib
-from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 SHARDS = 256
 """Fixed for ever: the number of logical shards, however many servers hold them."""
@@ -17,8 +18,7 @@ def shard_of_tenant(tenant: str) -> int:
     return _hash(tenant)
 
 
-@dataclass(frozen=True, slots=True)
-class StreamName:
+class StreamName(NamedTuple):
     """What every key of a stream's rows begins with."""
 
     shard: int
@@ -28,11 +28,16 @@ class StreamName:
     @classmethod
     def of(cls, tenant: str, commit_key: str) -> "StreamName":
         """The name of the stream (tenant, commit key)."""
-        return cls(shard_of(tenant, commit_key), tenant, commit_key)
+        return _named(tenant, commit_key)
 
     def columns(self) -> dict[str, object]:
         """The name as columns of a row."""
         return {"shard": self.shard, "tenant": self.tenant, "commit_key": self.commit_key}
+
+
+@lru_cache(maxsize=8192)
+def _named(tenant: str, commit_key: str) -> StreamName:
+    return StreamName(shard_of(tenant, commit_key), tenant, commit_key)
 
 
 def _hash(*parts: str) -> int:

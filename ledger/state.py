@@ -4,21 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
-from typing import NamedTuple
 
 from effects.classes import EffectClass
 from effects.footprint import Footprint
 from effects.intent import BlockState, IntentState, Release, ResultStatus, is_terminal
-
-
-class Token(NamedTuple):
-    """One token of a branch: ``round`` and ``seq`` are those of the event that brought it (design.md, "call block")."""
-
-    text: str
-    id: int | None
-    round: int
-    seq: int
-    drafter: str | None = None
+from ledger.tokens import NO_TOKENS, Token, Tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +17,8 @@ class Branch:
 
     name: str
     round: int = 0
-    accepted: tuple[Token, ...] = ()
-    pending: tuple[Token, ...] = ()
+    accepted: Tokens = NO_TOKENS
+    pending: Tokens = NO_TOKENS
 
     @property
     def head(self) -> int:
@@ -43,7 +33,7 @@ class Branch:
     @property
     def text(self) -> str:
         """What the accepted tokens spell."""
-        return "".join(token.text for token in self.accepted)
+        return "".join(self.accepted.texts)
 
     def token(self, position: int) -> Token:
         """The accepted or pending token at ``position``. IndexError beyond the drafted end."""
@@ -163,8 +153,8 @@ class StreamState:
         """Whether the stream was ever opened."""
         return self.seq > 0
 
-    def with_tokens(self, branch: Branch, *, at: datetime, seq: int) -> "StreamState":
-        """The state after a token event that made ``branch`` what it is now.
+    def with_branches(self, moved: Mapping[str, Branch], *, at: datetime, seq: int) -> "StreamState":
+        """The state after token events up to ``seq``, the last at ``at``, that made these branches what they are now.
 
         Spelled out: token events are most of what is folded, and ``dataclasses.replace`` costs three times as much.
         """
@@ -183,7 +173,7 @@ class StreamState:
             self.finished,
             self.opened_at,
             at,
-            MappingProxyType({**self.branches, branch.name: branch}),
+            MappingProxyType({**self.branches, **moved}),
             self.intents,
             self.redacted,
             self.fork_of,

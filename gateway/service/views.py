@@ -24,7 +24,7 @@ def stream_view(state: StreamState, reasons: Reasons, *, with_ids: bool = False)
         if state.redacted:
             view["redacted"] = _redacted_spans(state, branch)
         if with_ids:
-            view["ids"] = [token.id for token in branch.accepted]
+            view["ids"] = list(branch.accepted.ids)
         branches[name] = view
     return {
         "commit_key": state.commit_key,

@@ -42,7 +42,7 @@ class LocalSink:
             state = self._streams.state(self._caller, self._commit_key)
         self._epoch = state.writer_epoch
         branch = state.branches[self._branch]
-        known = tuple(token.id for token in branch.accepted if token.id is not None)
+        known = tuple(id_ for id_ in branch.accepted.ids if id_ is not None)
         return Opened(state.writer_epoch, branch.head, branch.round, known, branch.text)
 
     def submit(self, batch: Sequence[TokenEvent]) -> Ack:

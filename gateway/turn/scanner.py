@@ -11,7 +11,8 @@ from typing import Generic, TypeVar, cast
 
 from decoding.calls.block import Block, Detector
 from decoding.calls.formats import detector_for
-from ledger.state import Branch, StreamState, Token
+from ledger.state import Branch, StreamState
+from ledger.tokens import NO_TOKENS, Tokens
 
 BranchName = tuple[str, str, str]
 S = TypeVar("S")
@@ -19,7 +20,7 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, slots=True)
 class _Scanned(Generic[S]):
-    tokens: tuple[Token, ...]
+    tokens: Tokens
     state: S
     blocks: tuple[Block, ...]
 
@@ -52,15 +53,13 @@ class BlockScanner:
         name = (stream.tenant, stream.commit_key, branch.name)
         return block in self._advance(name, detector, branch.accepted).blocks
 
-    def _advance(
-        self, name: BranchName, detector: Detector[object], accepted: tuple[Token, ...]
-    ) -> _Scanned[object]:
+    def _advance(self, name: BranchName, detector: Detector[object], accepted: Tokens) -> _Scanned[object]:
         with self._lock:
             kept = self._kept.get(name)
         # What was scanned may never have been written: a batch that was refused, a commit that failed.
-        if kept is None or accepted[: len(kept.tokens)] != kept.tokens:
-            kept = _Scanned((), detector.start(), ())
-        scanned = replace(_feed(detector, kept, accepted[len(kept.tokens) :]), tokens=accepted)
+        if kept is None or not accepted.begins_with(kept.tokens):
+            kept = _Scanned(NO_TOKENS, detector.start(), ())
+        scanned = replace(_feed(detector, kept, accepted.after(len(kept.tokens))), tokens=accepted)
         with self._lock:
             self._kept[name] = scanned
             self._kept.move_to_end(name)
@@ -69,9 +68,9 @@ class BlockScanner:
         return scanned
 
 
-def _feed(detector: Detector[S], scanned: _Scanned[S], tokens: tuple[Token, ...]) -> _Scanned[S]:
+def _feed(detector: Detector[S], scanned: _Scanned[S], tokens: Tokens) -> _Scanned[S]:
     state, found = scanned.state, list(scanned.blocks)
-    for token in tokens:
-        state, closed = detector.feed(state, token.text)
+    for text in tokens.texts:
+        state, closed = detector.feed(state, text)
         found.extend(closed)
-    return _Scanned(scanned.tokens + tokens, state, tuple(found))
+    return replace(scanned, state=state, blocks=tuple(found))

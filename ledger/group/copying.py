@@ -6,7 +6,7 @@ from datetime import datetime
 from ledger.draft import Draft, Record
 from ledger.sharding import StreamName
 
-_NULL = b"\\N"
+_NULL = "\\N"
 
 
 def copy_text(drafts: Iterable[Draft]) -> bytes:
@@ -20,42 +20,31 @@ def copy_rows(stream: StreamName, records: tuple[Record, ...]) -> bytes:
 
 
 def _rows(stream: StreamName, records: tuple[Record, ...]) -> list[bytes]:
-    start = b"%d\t%b\t%b\t" % (stream.shard, _escaped(stream.tenant), _escaped(stream.commit_key))
-    return [start + _row(record) for record in records]
-
-
-def _row(record: Record) -> bytes:
-    event = record.event
-    return b"%d\t%b\t%b\t%b\t%b\t%b\t%b\t%b\t%b\t\\\\x%b\t\\\\x%b\n" % (
-        event.seq,
-        event.type.value.encode(),
-        _text(event.branch),
-        _text(event.intent_id),
-        _number(event.attempt),
-        _number(event.head_after),
-        _number(event.cut_at),
-        _moment(event.at),
+    start = f"{stream.shard}\t{_text(stream.tenant)}\t{_text(stream.commit_key)}\t"
+    pieces: list[bytes] = []
+    moment: datetime | None = None
+    written = ""
+    for event, text, salt, digest in records:
+        seq, at, type_, _payload, branch, intent_id, attempt, head_after, cut_at, _redacted = event
+        if at is not moment:
+            moment, written = at, at.isoformat()
+        columns = (
+            f"{start}{seq}\t{type_}\t{_text(branch)}\t{_text(intent_id)}\t{_number(attempt)}"
+            f"\t{_number(head_after)}\t{_number(cut_at)}\t{written}\t"
+        )
         # Canonical JSON escapes every control character, so the backslash is all that COPY could take for its own.
-        record.text.replace(b"\\", b"\\\\"),
-        record.salt.hex().encode(),
-        record.digest.hex().encode(),
-    )
+        payload = text.replace(b"\\", b"\\\\")
+        pieces += (columns.encode(), payload, f"\t\\\\x{salt.hex()}\t\\\\x{digest.hex()}\n".encode())
+    return pieces
 
 
-def _text(value: str | None) -> bytes:
-    return _NULL if value is None else _escaped(value)
-
-
-def _escaped(value: str) -> bytes:
+def _text(value: str | None) -> str:
+    if value is None:
+        return _NULL
     if value.isalnum():
-        return value.encode()
-    found = value.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
-    return found.encode()
+        return value
+    return value.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
 
 
-def _number(value: int | None) -> bytes:
-    return _NULL if value is None else b"%d" % value
-
-
-def _moment(at: datetime) -> bytes:
-    return at.isoformat().encode()
+def _number(value: int | None) -> str | int:
+    return _NULL if value is None else value

@@ -8,7 +8,8 @@ from typing import Any
 from effects.footprint import Footprint
 from effects.intent import IntentState
 from ledger.events import Event
-from ledger.state import Branch, Intent, StreamState, Token
+from ledger.state import Branch, Intent, StreamState
+from ledger.tokens import Tokens
 
 
 def blanked(state: StreamState, _event: Event, body: Mapping[str, Any]) -> StreamState:
@@ -38,8 +39,8 @@ def _blank_branch(branch: Branch, seqs: frozenset[int]) -> Branch:
     )
 
 
-def _blank_tokens(tokens: tuple[Token, ...], seqs: frozenset[int]) -> tuple[Token, ...]:
-    return tuple([Token("", None, t.round, t.seq) if t.seq in seqs else t for t in tokens])
+def _blank_tokens(tokens: Tokens, seqs: frozenset[int]) -> Tokens:
+    return Tokens([each.blank() if each.seq in seqs else each for each in tokens.stretches])
 
 
 def _blank_intent(intent: Intent, tool: str | None) -> Intent:

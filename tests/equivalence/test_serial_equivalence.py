@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from effects import order
 from gateway.turn import scanner
 from gateway.turn.scanner import BlockScanner
-from ledger.state import Token
+from ledger.tokens import Token
 from tests.equivalence.simulation import draw_message, gated, naively, serially
 from tests.equivalence.worlds import BANK, FILES, Setting
 

@@ -61,7 +61,7 @@ def _move(found: dict[tuple[str, int, int], list[object]], was: Branch, event: E
         return
     for place in range(was.head, now.head):
         token = now.accepted[place]
-        if place < was.drafted_end and token is was.token(place):
+        if place < was.drafted_end and token == was.token(place):
             found[now.name, token.round, place][-3:] = ["accepted", token.seq, event.seq]
         else:
             said = [token.id, sql_text(token.text), False, token.drafter, "accepted", event.seq, event.seq]
