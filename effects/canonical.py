@@ -52,7 +52,11 @@ def canonical_of_plain(value: object) -> bytes | None:
         text = orjson.dumps(value, option=_STRICT)
     except TypeError:
         return None
-    return text if text.isascii() or not any([lead in text for lead in _BEYOND_BMP]) else None
+    if not text.isascii():
+        for lead in _BEYOND_BMP:
+            if lead in text:
+                return None
+    return text
 
 
 def _is_plain(value: object) -> bool:

@@ -185,35 +185,55 @@ class Ledger:
         ``decide`` is asked now, in this thread, and again in one of the ledger's own where another writer was faster or
         the stream has to be read; so it must not block and must be safe there. One change of a stream at a time.
         """
-        stream = StreamName.of(tenant, commit_key)
         future: Future[Appended] = Future()
         future.set_running_or_notify_cancel()
 
+        def told(outcome: Appended | BaseException) -> None:
+            if isinstance(outcome, Appended):
+                future.set_result(outcome)
+            else:
+                future.set_exception(outcome)
+
+        self.append_then(tenant, commit_key, decide, told)
+        return future
+
+    def append_then(
+        self,
+        tenant: str,
+        commit_key: str,
+        decide: Callable[[StreamState], Change],
+        told: Callable[[Appended | BaseException], object],
+    ) -> None:
+        """As ``submit``, and ``told`` is called once with what ``append`` returns or raises.
+
+        That happens in this thread or in one of the ledger's own, so ``told`` must neither block nor raise.
+        """
+        stream = StreamName.of(tenant, commit_key)
+
         def again() -> None:
             try:
-                self._again.submit(_into, future, self.append, tenant, commit_key, decide)
+                self._again.submit(_tell, told, self.append, tenant, commit_key, decide)
             except RuntimeError as error:
-                # Nothing is written yet, and whoever holds the future must not wait for ever.
+                # Nothing is written yet, and whoever waits to be told must not wait for ever.
                 closed = LedgerUnavailable("the ledger was closed before the change was decided")
                 closed.__cause__ = error
-                future.set_exception(closed)
+                told(closed)
 
         ready = self._ready(stream, decide)
         if ready is None:
             again()
-            return future
+            return
 
-        def told(verdict: BaseException | None) -> None:
+        def ended(verdict: BaseException | None) -> None:
             if verdict is None:
                 self._remember(stream, ready.after, ready.met)
-                future.set_result(Appended(ready.after, ready.events))
+                told(Appended(ready.after, ready.events))
             elif isinstance(verdict, Conflict):
                 again()
             else:
-                future.set_exception(verdict)
+                told(verdict)
 
-        self._writer.enqueue(ready, told)
-        return future
+        self._writer.enqueue(ready, ended)
 
     def _ready(self, stream: StreamName, decide: Callable[[StreamState], Change]) -> Draft | None:
         """The draft of what is decided on the remembered state; None where it takes a look at the database.
@@ -286,14 +306,16 @@ class Ledger:
             self._cache.drop(stream)
 
 
-def _into(
-    future: Future[Appended],
+def _tell(
+    told: Callable[[Appended | BaseException], object],
     append: Callable[[str, str, Callable[[StreamState], Change]], Appended],
     tenant: str,
     commit_key: str,
     decide: Callable[[StreamState], Change],
 ) -> None:
+    outcome: Appended | BaseException
     try:
-        future.set_result(append(tenant, commit_key, decide))
-    except BaseException as error:  # noqa: BLE001 - whoever holds the future is told
-        future.set_exception(error)
+        outcome = append(tenant, commit_key, decide)
+    except BaseException as error:  # noqa: BLE001 - whoever waits is told
+        outcome = error
+    told(outcome)

@@ -5,6 +5,7 @@ All of a change is written in one transaction, or nothing of it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ledger.events import Event, NewEvent
 from ledger.state import StreamState
@@ -71,16 +72,14 @@ class BatchReplay:
 SideRow = Licence | CloseLicence | SeizeLicence | BatchReplay
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """Events to append, in order, and the side rows that stand or fall with them. Empty: nothing to write."""
 
     events: tuple[NewEvent, ...] = ()
     side: tuple[SideRow, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(NamedTuple):
     """The state after a change, and its events as they were written."""
 
     state: StreamState

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, cast
 
 from ledger.change import BatchReplay, Change, Licence, SideRow
 from ledger.events import Event, EventType, NewEvent
@@ -44,6 +45,11 @@ class Draft:
         return tuple([record.event for record in self.records])
 
 
+# Made by the hundred thousand: without a call of Python for each.
+_EVENT = cast("Callable[[tuple[object, ...]], Event]", partial(tuple.__new__, Event))
+_RECORD = cast("Callable[[tuple[object, ...]], Record]", partial(tuple.__new__, Record))
+
+
 def draft(
     stream: StreamName,
     before: StreamState,
@@ -70,8 +76,8 @@ def _record(new: NewEvent, seq: int, at: datetime, salt: bytes) -> Record:
     # What is folded here is the payload as everybody else will read it.
     type_, said, branch, intent_id, attempt, head_after, cut_at = new
     text, payload = as_stored(said)
-    event = Event(seq, at, type_, payload, branch, intent_id, attempt, head_after, cut_at)
-    return Record(event, text, salt, payload_digest(salt, text))
+    event = _EVENT((seq, at, type_, payload, branch, intent_id, attempt, head_after, cut_at, False))
+    return _RECORD((event, text, salt, payload_digest(salt, text)))
 
 
 def _completed(row: SideRow, records: tuple[Record, ...], after: StreamState) -> SideRow:

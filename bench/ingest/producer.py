@@ -3,7 +3,6 @@
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from queue import SimpleQueue
@@ -86,7 +85,7 @@ class _Run:
         self._ledger = ledger
         self._told = told
         self._windows = Windows.made(job.window, job.seed, with_replays=job.with_replays)
-        self._answers: SimpleQueue[tuple[int, float, Future[Appended]]] = SimpleQueue()
+        self._answers: SimpleQueue[tuple[int, float, Appended | BaseException]] = SimpleQueue()
         self._steps = [0] * job.streams
         self._messages = [0] * job.streams
 
@@ -99,8 +98,9 @@ class _Run:
         under_way = self._job.streams
         cpu = None
         while under_way:
-            stream, latency, future = self._answers.get()
-            appended = future.result()
+            stream, latency, appended = self._answers.get()
+            if isinstance(appended, BaseException):
+                raise appended
             now = time.monotonic()
             if begin <= now < end:
                 cpu = time.process_time() if cpu is None else cpu
@@ -123,8 +123,10 @@ class _Run:
         key = f"{self._job.seed}-{stream}-{self._messages[stream]}"
         decide = self._next(stream)
         at = time.monotonic()
-        future = self._ledger.submit(self._job.tenant, key, decide)
-        future.add_done_callback(lambda done: self._answers.put((stream, time.monotonic() - at, done)))
+        answered = self._answers.put
+        self._ledger.append_then(
+            self._job.tenant, key, decide, lambda outcome: answered((stream, time.monotonic() - at, outcome))
+        )
 
     def _next(self, stream: int) -> Decide:
         step = self._steps[stream]
