@@ -113,10 +113,7 @@ class Ledger:
             met = self._server.changes
             found = read_whole(connection, unknown)
         for stream, events in found.items():
-            state = initial(stream.tenant, stream.commit_key)
-            for event in events:
-                state = fold(state, event)
-            self._remember(stream, state, met)
+            self._remember(stream, fold_all(initial(stream.tenant, stream.commit_key), events), met)
 
     def events(self, tenant: str, commit_key: str, after: int, limit: int) -> list[Event]:
         """Up to ``limit`` events with a seq above ``after``, in order. Raises LedgerUnavailable."""
