@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.events import Event, EventType
-from ledger.fold import fold, initial
+from ledger.fold import fold, fold_all, initial
 from ledger.reconcile.acceptance import UnreadableTokens, accepted_branches
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -40,6 +40,10 @@ def test_the_fold_and_the_replay_agree(data: st.DataObject):
         events.append(new)
         state = fold(state, new)
         heads.append((seq, state.branches["main"].head))
+    # Taken together, also where a part of them was folded before, as when a decision is taken again.
+    assert fold_all(initial("t", "k"), events) == state
+    cut = data.draw(st.integers(1, len(events)))
+    assert fold_all(fold_all(initial("t", "k"), events[:cut]), events[cut:]) == state
     branch, replayed = state.branches["main"], accepted_branches(events).get("main")
     if replayed is None:
         assert branch.accepted == ()

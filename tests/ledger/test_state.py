@@ -21,7 +21,7 @@ def test_what_token_events_make_of_a_state_is_everything_else_unchanged():
         "intents"
     }
     at, moved = datetime(2026, 1, 3, tzinfo=UTC), Branch("main", 1)
-    after = before.with_tokens(moved, at=at, seq=5)
+    after = before.with_branches({"main": moved}, at=at, seq=5)
     branches = MappingProxyType({**before.branches, "main": moved})
     assert after == replace(before, seq=5, last_writer_at=at, branches=branches)
     assert after.intents is before.intents
