@@ -29,7 +29,9 @@ def made(parts: list[list[dict[str, object]]], *, offset: int = 0) -> tuple[Toke
 @given(st.lists(SAID, max_size=5), st.integers(0, 3), st.data())
 def test_they_are_a_sequence_like_any_other(parts, offset, data):
     tokens, plain = made(parts, offset=offset)
-    assert len(tokens) == len(plain) and tuple(tokens) == plain and tokens == plain
+    assert len(tokens) == len(plain)
+    assert tuple(tokens) == plain
+    assert tokens == plain
     assert list(tokens.texts) == [t.text for t in plain]
     assert list(tokens.ids) == [t.id for t in plain]
     assert [tokens[at] for at in range(-len(plain), len(plain))] == [*plain, *plain]
