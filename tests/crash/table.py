@@ -1,10 +1,12 @@
 """The table of the matrix, as it is kept in ``bench/results``: one row a case, the newest of each."""
 
+import fcntl
 import json
 import os
 import platform
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,11 @@ _SHORT = {plan.READ: "R", plan.PUT: "I", plan.WRITE: "W"}
 
 def keep(rows: Sequence[dict[str, Any]], path: Path = JSON, text: Path = TEXT) -> None:
     """Put the rows in place of those of the same cases, under the commit and machine that they belong to."""
+    with _alone(path.parent):
+        _keep(rows, path, text)
+
+
+def _keep(rows: Sequence[dict[str, Any]], path: Path, text: Path) -> None:
     mark = {"commit": _commit(), "at": datetime.now(UTC).isoformat(timespec="seconds")}
     told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"rows": []}
     kept = {tuple(row[k] for k in _KEY): row for row in [*told["rows"], *({**row, **mark} for row in rows)]}
@@ -33,6 +40,17 @@ def keep(rows: Sequence[dict[str, Any]], path: Path = JSON, text: Path = TEXT) -
     whole = {"machine": machine, "seconds": settings, "rows": ordered}
     path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
     text.write_text(rendered(whole), encoding="utf-8")
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Workers of one run keep their rows one after the other."""
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
 
 
 def rendered(whole: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """A process of the simulation: it reads and writes the ledger until a schedule ends it, or stands still for a while."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from contextvars import ContextVar
 from datetime import datetime, timedelta
@@ -10,13 +10,15 @@ from random import Random
 from effects.intent import IntentState
 from gateway.failpoints import FailPoint
 from gateway.turn.tables import TableInForce
+from ledger.braking.admission import Asking, Refusal
+from ledger.braking.pausing import Pause
 from ledger.change import Appended, Change, StoredBatch
 from ledger.errors import LedgerUnavailable, OutcomeUnknown
 from ledger.events import Event, EventType
 from ledger.incarnation import Database, Look
 from ledger.sharding import StreamName
 from ledger.state import StreamState
-from ledger.work import ExpiredLease, ReleasedCall
+from ledger.work import Doubt, ExpiredLease, ReleasedCall
 from tests.simulation.store import BEGAN, TENANT, Behind, Store
 
 CURRENT: ContextVar["Process"] = ContextVar("CURRENT")
@@ -173,14 +175,48 @@ class Process:
         self._asked()
         return Look(_DATABASE, (), ())
 
-    def released(self, _shards: Sequence[int], limit: int, *, after: int = -1) -> list[ReleasedCall]:
+    def released(
+        self,
+        _shards: Sequence[int],
+        limit: int,
+        *,
+        after: int = -1,
+        without: Collection[tuple[str, str | None]] = (),
+    ) -> list[ReleasedCall]:
         self._asked()
         return [
-            ReleasedCall(StreamName.of(TENANT, key), intent.intent_id)
+            ReleasedCall(StreamName.of(TENANT, key), intent.intent_id, intent.tool)
             for key, state in self.store.states.items()
             for intent in state.intents.values()
             if intent.state is IntentState.RELEASED
+            if (TENANT, intent.tool) not in without and (TENANT, None) not in without
         ][:limit]
+
+    def doubts(self, _shards: Sequence[int], _limit: int) -> list[Doubt]:
+        """None: no tool here declares a probe."""
+        self._asked()
+        return []
+
+    # As ledger.braking.pausing.Pauses, and ledger.braking.admission.Admissions: no tool here has limits.
+
+    @property
+    def pauses(self) -> "Process":
+        return self
+
+    def all(self) -> Mapping[str, list[Pause]]:
+        self._asked()
+        return {TENANT: [Pause(tool, "operator", "", self.store.at) for tool in sorted(self.store.paused)]}
+
+    @property
+    def admissions(self) -> "Process":
+        return self
+
+    def ask(self, _asking: Asking) -> Refusal | None:
+        self._asked()
+        return None
+
+    def give_back(self, _asking: Asking) -> None:
+        self._asked()
 
     def expired_leases(self, _shards: Sequence[int], limit: int) -> list[ExpiredLease]:
         self._asked()

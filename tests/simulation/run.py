@@ -29,6 +29,7 @@ from gateway.service.tables import EffectTables
 from gateway.turn.scanner import BlockScanner
 from gateway.turn.tables import TableInForce
 from ledger.append import Ledger
+from ledger.braking.schema import EVERY_TOOL
 from ledger.errors import LedgerError
 from ledger.state import Intent
 from ledger.work import Work
@@ -275,12 +276,21 @@ class Simulation:
         self._say(f"table {len(self.store.tables)}: {json.dumps(table.document())}")
 
     async def _operator(self) -> None:
-        """Changes the table now and then."""
+        """Changes the table now and then, and pauses a tool for a while."""
         chance = self._stream("operator")
-        while chance.random() < 0.5:
-            await asyncio.sleep(chance.uniform(1, TROUBLE))
-            self._put_in_force()
-            self.told.counts["tables changed"] += 1
+        while chance.random() < 0.6:
+            await asyncio.sleep(chance.uniform(0, TROUBLE / 2))
+            if chance.random() < 0.5:
+                self._put_in_force()
+                self.told.counts["tables changed"] += 1
+                continue
+            tool = chance.choice([EVERY_TOOL, *self._setting.classes])
+            self._say(f"paused: {tool}")
+            self.told.counts["pauses"] += 1
+            self.store.paused.add(tool)
+            await asyncio.sleep(chance.uniform(0, TROUBLE / 3))
+            self._say(f"resumed: {tool}")
+            self.store.paused.discard(tool)
 
 
 @cache

@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from effects.classes import EffectClass
 from effects.intent import BlockState
 from gateway.turn.tables import TableInForce
+from ledger.braking.pausing import NOT_PAUSED
+from ledger.braking.schema import EVERY_TOOL
 from ledger.change import BatchReplay, Change, CloseLicence, Licence, SeizeLicence, SideRow, StoredBatch
 from ledger.errors import BatchIdTaken, LeaseLost, LicenceRefused
 from ledger.events import Event
@@ -42,6 +44,7 @@ class Store:
     events: dict[str, list[Event]] = field(default_factory=lambda: defaultdict(list))
     licences: dict[tuple[str, str, int], LicenceRow] = field(default_factory=dict)
     batches: dict[tuple[str, str], StoredBatch] = field(default_factory=dict)
+    paused: set[str] = field(default_factory=set)
 
     @property
     def at(self) -> datetime:
@@ -100,6 +103,8 @@ class Store:
         reads = row.effect == EffectClass.READ_ONLY
         if not reads and after.intents[row.intent_id].block is not BlockState.CLEARED:
             raise LicenceRefused("not accepted", "accepted")
+        if {str(after.intents[row.intent_id].tool), EVERY_TOOL} & self.paused:
+            raise LicenceRefused("paused", NOT_PAUSED)
         taken = {held.once_key for held in self.licences.values() if held.once_key is not None}
         if name in self.licences or (row.once_key is not None and row.once_key in taken):
             raise LicenceRefused("once only", "once_key")

@@ -25,7 +25,7 @@ WITHIN = 200
 """Seeds within which a planted bug is found."""
 
 PROVOKED = (
-    "dispatchers killed", "gateways killed", "doubts resolved", "approved", "denied", "tables changed", "intent.stale",
+    "dispatchers killed", "gateways killed", "doubts resolved", "approved", "denied", "tables changed", "pauses", "intent.stale",
     "intent.voided", "intent.adopted", "stream.taken_over", "dispatch.expired", "dispatch.late", "recognised by its key",
     "ended stop", "ended error",
 )  # fmt: skip
