@@ -13,6 +13,7 @@ from effects.table import EffectTable
 from gateway.cli.output import FormatOption, say, show_rows
 from gateway.cli.session import services
 from gateway.errors import InvalidRequest, Unavailable
+from gateway.settings import Settings
 from gateway.wiring import utc_now
 
 app = typer.Typer(help="Effect classes of tools.", no_args_is_help=True)
@@ -101,11 +102,13 @@ def import_mcp(
     ] = None,
 ) -> None:
     """Print what an MCP server offers, as YAML for an effect table; nothing is applied."""
-    from gateway.upstream.mcp.importing import Unreachable, fragment, listing_of, server_of
+    from gateway.upstream.mcp.access import Access
+    from gateway.upstream.mcp.connection import Unreachable
+    from gateway.upstream.mcp.importing import fragment, listing_of, server_of
 
     server = server_of(target)
     try:
-        tools = asyncio.run(listing_of(server))
+        tools = asyncio.run(listing_of(Access.to(server)))
     except Unreachable as error:
         raise Unavailable(str(error)) from error
     text = fragment(server, alias, tools, pinned=_pinned(pin or []), prefix=prefix)
@@ -121,9 +124,10 @@ def quarantine(format_: FormatOption = None) -> None:
     """
     from gateway.upstream.mcp.inspecting import held, inspect
 
-    with services() as (wired, caller):
+    settings = Settings()
+    with services(settings) as (wired, caller):
         force = wired.tables.current(caller.tenant)
-    rows = asyncio.run(inspect(force.table))
+    rows = asyncio.run(inspect(force.table, caller.tenant, settings.secrets))
     columns = ["tool", "server", "name", "standing", "pinned", "found"]
     show_rows([asdict(row) for row in rows], columns, format_, title=f"version {force.version}")
     if held(rows):

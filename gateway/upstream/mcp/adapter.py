@@ -18,12 +18,14 @@ from effects.classes import EffectClass
 from effects.strict_json import JSONRefused, parse
 from effects.upstream import Server
 from gateway.turn.dispatching import Assignment
+from gateway.upstream.mcp.access import Access
 from gateway.upstream.mcp.answer import of_error, of_result, unclear
 from gateway.upstream.mcp.connection import OPEN_TIMEOUT, RECHECK, Connection, Unreachable
 from gateway.upstream.mcp.definitions import CHANGED, Quarantine
 from gateway.upstream.mcp.line import Arrived
 from gateway.upstream.mcp.passage import PASSAGE, Passage
 from gateway.upstream.port import NotSent, Reply
+from gateway.upstream.secrets import Secrets
 from gateway.upstream.trace import fresh_traceparent
 
 COMMIT_KEY = "commitgate/commit_key"
@@ -37,20 +39,22 @@ LINGER = 60.0
 class McpUpstream:
     """Sends calls to MCP servers; one session for each tenant and server, opened at the first call and again when needed.
 
-    ``quarantine``: learns which tools are not called because their definition changed. ``open_timeout``, ``recheck``:
-    seconds, see ``Connection``. Use it from one event loop at a time.
+    ``quarantine``: learns which tools are not called because their definition changed. ``secrets``: what a server's headers
+    and variables may refer to. ``open_timeout``, ``recheck``: seconds, see ``Connection``. Use it from one event loop at a time.
     """
 
     def __init__(
         self,
         quarantine: Quarantine | None = None,
         *,
+        secrets: Secrets | None = None,
         open_timeout: float = OPEN_TIMEOUT,
         recheck: float = RECHECK,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """See the class."""
         self.quarantine = quarantine or Quarantine()
+        self._secrets = secrets or Secrets()
         self._open_timeout = open_timeout
         self._recheck = recheck
         self._monotonic = monotonic
@@ -83,14 +87,14 @@ class McpUpstream:
         arguments = _arguments(call.arguments_raw)
         if arguments is None:
             return NotSent("arguments_refused", lasting=True)
-        place = (call.tenant, alias)
+        place, access = (call.tenant, alias), Access.to(server, call.tenant, call.outbound)
         tool = call.upstream.tool or call.tool
         try:
             # Half of the tool's time, so that a server that does not open is known not to have the call.
             async with asyncio.timeout(min(self._open_timeout, call.timeout / 2)):
-                connection, session, found = await self._ready(place, server, tool)
+                connection, session, found = await self._ready(place, access, tool)
         except Unreachable as error:
-            return NotSent(error.code, error.detail)
+            return NotSent(error.code, error.detail, lasting=error.lasting)
         except TimeoutError:
             return NotSent("open_timeout", "no session in time")
         seen = self.quarantine.judge(place, tool, found, server.pins)
@@ -104,28 +108,31 @@ class McpUpstream:
             connection.in_flight -= 1
 
     async def _ready(
-        self, place: tuple[str, str], server: Server, tool: str
+        self, place: tuple[str, str], access: Access, tool: str
     ) -> tuple[Connection, ClientSession, str | None]:
         """A session and the tool's digest in it. One that turns out to be over is replaced once: nothing is sent yet."""
-        connection = self._connection(place, server)
+        connection = self._connection(place, access)
         try:
             return connection, await connection.open(), await connection.digest_of(tool)
         except Unreachable:
             if connection.usable or self._is_new(connection):
                 raise
-        connection = self._connection(place, server)
+        connection = self._connection(place, access)
         return connection, await connection.open(), await connection.digest_of(tool)
 
-    def _connection(self, place: tuple[str, str], server: Server) -> Connection:
-        wanted = server.model_copy(update={"pins": None})
+    def _connection(self, place: tuple[str, str], access: Access) -> Connection:
         known = self._current.get(place)
-        if known is not None and known.usable and known.server == wanted:
+        if known is not None and known.usable and known.access == access:
             return known
         if known is not None:
             known.retire()
         self._all = {connection for connection in self._all if not connection.over}
         made = Connection(
-            wanted, open_timeout=self._open_timeout, recheck=self._recheck, monotonic=self._monotonic
+            access,
+            secrets=self._secrets,
+            open_timeout=self._open_timeout,
+            recheck=self._recheck,
+            monotonic=self._monotonic,
         )
         self._current[place] = made
         self._all.add(made)
@@ -148,7 +155,7 @@ async def _call(
     try:
         await session.send_request(request, CallToolResult)
     except Arrived as arrived:
-        return of_result(call, arrived.result)
+        return of_result(call, arrived.result, connection.resolved)
     except MCPError as error:
         reply = of_error(call, passage, error.error, in_session=connection.in_session)
         if passage.status == 404 and connection.in_session:

@@ -7,7 +7,14 @@ else the result holds. A result is kept as it came; it is not held against the t
 
 from typing import Any, Final
 
-from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, ErrorData, jsonrpc_message_adapter
+from mcp_types import (
+    CONNECTION_CLOSED,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    ErrorData,
+    jsonrpc_message_adapter,
+)
 
 from effects.canonical import canonical
 from effects.classes import EffectClass
@@ -19,6 +26,7 @@ from gateway.upstream.faults import is_unclear
 from gateway.upstream.mcp.line import Odd
 from gateway.upstream.mcp.passage import Passage
 from gateway.upstream.port import Answered, Layer, MaybeSent, NotSent, Reply
+from gateway.upstream.secrets import NOTHING, Resolved
 
 NO_ANSWER: Final = "no_answer"
 SESSION_EXPIRED: Final = "session_expired"
@@ -26,10 +34,10 @@ _ACCEPTED, _NOT_FOUND = 202, 404
 _COMPLETE: Final = (None, "complete")
 
 
-def of_result(call: Assignment, result: dict[str, Any]) -> Reply:
-    """The reply that a JSON-RPC result is."""
+def of_result(call: Assignment, result: dict[str, Any], told: Resolved = NOTHING) -> Reply:
+    """The reply that a JSON-RPC result is. ``told``: secrets that the server knows and the ledger must not."""
     if isinstance(result, Odd):
-        return Answered(ResultStatus.OK, _kept(call, result.raw, cut=result.cut))
+        return Answered(ResultStatus.OK, _kept(call, told.hide(result.raw), cut=result.cut))
     kind = result.get("resultType")
     if kind == "input_required":
         # It asks for what nobody here gives, and has not done its work.
@@ -37,7 +45,7 @@ def of_result(call: Assignment, result: dict[str, Any]) -> Reply:
     if kind not in _COMPLETE and "content" not in result:
         return MaybeSent("unfinished")
     failed = result.get("isError") is True
-    content = _content(call, result)
+    content = _content(call, result, told)
     if failed:
         return Answered(ResultStatus.TOOL_ERROR, content, Layer.TOOL)
     return Answered(ResultStatus.OK, content)
@@ -75,7 +83,7 @@ def _over_http(call: Assignment, passage: Passage, error: ErrorData, *, in_sessi
         return MaybeSent(f"http_{status}")
     if status == _ACCEPTED:
         return MaybeSent(NO_ANSWER)
-    if status == _NOT_FOUND and in_session and not _is_error(passage):
+    if status == _NOT_FOUND and in_session and error.code not in (METHOD_NOT_FOUND, INVALID_PARAMS):
         return _expired(call)
     if status >= 300 and not _is_error(passage):
         said = content_of(bytes(passage.body))
@@ -116,13 +124,15 @@ def _protocol_error(said: dict[str, object]) -> Answered:
     return Answered(ResultStatus.TOOL_ERROR, {"layer": Layer.PROTOCOL.value, **said}, Layer.PROTOCOL)
 
 
-def _content(call: Assignment, result: dict[str, Any]) -> object:
+def _content(call: Assignment, result: dict[str, Any], told: Resolved) -> object:
     try:
         spelled = canonical(result)
     except JSONRefused:
         # A number that two readers read differently, and the like: kept as text.
         spelled = repr(result).encode("utf-8", "backslashreplace")
-        return _kept(call, spelled, cut=False)
+        return _kept(call, told.hide(spelled), cut=False)
+    if told.secrets:
+        return _kept(call, told.hide(spelled), cut=False)
     return result if len(spelled) <= call.max_result else truncated(spelled, call.max_result)
 
 

@@ -12,11 +12,13 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import Implementation, PaginatedRequestParams, ToolListChangedNotification
 from pydantic import ValidationError
 
-from effects.upstream import Server
+from gateway.upstream.guarded import ADDRESS_REFUSED
+from gateway.upstream.mcp.access import Access
 from gateway.upstream.mcp.definitions import digests
 from gateway.upstream.mcp.line import Line
 from gateway.upstream.mcp.stdio import stdio_transport
 from gateway.upstream.mcp.web import Wire, web_line
+from gateway.upstream.secrets import NOTHING, SECRET_MISSING, Resolved, SecretMissing, Secrets
 
 OPEN_TIMEOUT = 15.0
 """Seconds that a server has to be started and to list its tools."""
@@ -35,35 +37,42 @@ _US = Implementation(name="commitgate", version="1")
 
 
 class Unreachable(Exception):
-    """The server cannot be called now, and nothing was sent. ``code`` is stable, ``detail`` for a person."""
+    """The server cannot be called now, and nothing was sent. ``code`` is stable, ``detail`` for a person; ``lasting``: to
+    try again at once would come to the same.
+    """
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(f"{code}: {detail}")
         self.code = code
+        self.lasting = code in (ADDRESS_REFUSED, SECRET_MISSING)
         self.detail = detail
 
 
 class Connection:
     """A session, opened by ``open`` and kept by a task of its own until it ends, fails or is ``retire``d.
 
-    ``open_timeout`` and ``recheck`` in seconds. Use it from one event loop.
+    ``secrets``: what its headers or variables may refer to. ``open_timeout`` and ``recheck`` in seconds. Use it from one
+    event loop.
     """
 
     def __init__(
         self,
-        server: Server,
+        access: Access,
         *,
+        secrets: Secrets | None = None,
         open_timeout: float = OPEN_TIMEOUT,
         recheck: float = RECHECK,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """See the class."""
-        self.server = server
+        self.access = access
         self.in_flight = 0
         self._open_timeout = open_timeout
         self._recheck = recheck
         self._monotonic = monotonic
-        self._wire = Wire() if server.url is not None else None
+        self._secrets = secrets or Secrets()
+        self._wire = Wire(access, self._secrets) if access.server.url is not None else None
+        self._variables = NOTHING
         self._session: ClientSession | None = None
         self._line: Line | None = None
         self._digests: dict[str, str | None] = {}
@@ -79,7 +88,13 @@ class Connection:
     @property
     def usable(self) -> bool:
         """Whether it is open or being opened."""
-        return not (self._task.done() or self._expired or self._closing.is_set())
+        gone = self._line is not None and self._line.ended.is_set()
+        return not (gone or self._task.done() or self._expired or self._closing.is_set())
+
+    @property
+    def resolved(self) -> Resolved:
+        """What the server was told beside the calls; it may repeat it."""
+        return self._variables if self._wire is None else self._wire.resolved
 
     @property
     def was_open(self) -> bool:
@@ -148,16 +163,29 @@ class Connection:
             self._refuse("server_not_started", error.strerror or str(error))
         except Unreachable as error:
             self._refuse(error.code, error.detail)
+        except SecretMissing as error:
+            self._refuse(error.code, str(error))
         except Exception as error:  # noqa: BLE001 - whatever the SDK raises, there is no session
             self._refuse(self._fault or "handshake_failed", _told(error))
 
     async def _enter(self, stack: AsyncExitStack) -> ClientSession:
-        line = await stack.enter_async_context(_line_to(self.server, self._wire))
+        line = await stack.enter_async_context(self._reach())
         session = ClientSession(dispatcher=line, client_info=_US, message_handler=self._hear)
         await stack.enter_async_context(session)
         self._line = line
         await _negotiate(session)
         return session
+
+    @asynccontextmanager
+    async def _reach(self) -> AsyncIterator[Line]:
+        server = self.access.server
+        if server.url is not None and self._wire is not None:
+            async with web_line(server.url, self._wire) as line:
+                yield line
+            return
+        self._variables = await self.access.resolved(self._secrets)
+        async with stdio_transport(server.command or (), self._variables.values) as (read, write):
+            yield Line(read, write)
 
     async def _stay(self, session: ClientSession) -> None:
         assert self._line is not None  # noqa: S101 - it was entered
@@ -220,16 +248,6 @@ class Connection:
     def _refuse(self, code: str, detail: str) -> None:
         if not self._opened.done():
             self._opened.set_exception(Unreachable(code, detail))
-
-
-@asynccontextmanager
-async def _line_to(server: Server, wire: Wire | None) -> AsyncIterator[Line]:
-    if server.url is not None and wire is not None:
-        async with web_line(server.url, wire) as line:
-            yield line
-    else:
-        async with stdio_transport(server.command or ()) as (read, write):
-            yield Line(read, write)
 
 
 async def _negotiate(session: ClientSession) -> None:

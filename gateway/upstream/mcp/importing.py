@@ -13,8 +13,10 @@ from effects.classes import EffectClass
 from effects.strict_json import JSONRefused
 from effects.upstream import Server
 from gateway.errors import InvalidRequest
-from gateway.upstream.mcp.connection import Connection, Unreachable
+from gateway.upstream.mcp.access import Access
+from gateway.upstream.mcp.connection import Connection
 from gateway.upstream.mcp.definitions import definition_digest
+from gateway.upstream.secrets import Secrets
 
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 SAID = 160
@@ -35,9 +37,9 @@ def server_of(target: str) -> Server:
         raise InvalidRequest(f"no MCP server: {' '.join(str(error).split())}") from error
 
 
-async def listing_of(server: Server) -> list[dict[str, object]]:
+async def listing_of(access: Access, secrets: Secrets | None = None) -> list[dict[str, object]]:
     """What the server lists now, as it came. Raises ``Unreachable``."""
-    connection = Connection(server)
+    connection = Connection(access, secrets=secrets)
     try:
         return list(await connection.definitions())
     finally:
@@ -125,6 +127,3 @@ def _spelled(value: object) -> str:
     """JSON on one line, which is YAML too."""
     text = json.dumps(value)
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-__all__ = ["Unreachable", "fragment", "listing_of", "server_of"]

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from effects.table import EffectTable
+from gateway.upstream.mcp.access import Access
 from gateway.upstream.mcp.connection import Unreachable
 from gateway.upstream.mcp.definitions import digests
 from gateway.upstream.mcp.importing import listing_of
+from gateway.upstream.secrets import Secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +31,13 @@ class Inspected:
         return self.standing in ("ok", "not_pinned")
 
 
-async def inspect(table: EffectTable) -> list[Inspected]:
-    """Every MCP tool of the table, in the order of the table."""
+async def inspect(table: EffectTable, tenant: str, secrets: Secrets) -> list[Inspected]:
+    """Every MCP tool of the tenant's table, in the order of the table."""
     wanted = {tool.upstream.mcp for tool in table.tools.values() if tool.upstream.mcp is not None}
     aliases = sorted(wanted)
-    answers = await asyncio.gather(*(_ask(table, alias) for alias in aliases))
+    answers = await asyncio.gather(
+        *(_ask(Access.to(table.servers[alias], tenant, table.outbound), secrets) for alias in aliases)
+    )
     found = dict(zip(aliases, answers, strict=True))
     rows: list[Inspected] = []
     for name, tool in table.tools.items():
@@ -47,9 +51,9 @@ async def inspect(table: EffectTable) -> list[Inspected]:
     return rows
 
 
-async def _ask(table: EffectTable, alias: str) -> dict[str, str | None] | str:
+async def _ask(access: Access, secrets: Secrets) -> dict[str, str | None] | str:
     try:
-        return digests(await listing_of(table.servers[alias].model_copy(update={"pins": None})))
+        return digests(await listing_of(access, secrets))
     except Unreachable as error:
         return error.code
 

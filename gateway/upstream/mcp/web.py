@@ -12,11 +12,15 @@ from typing import Final
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
+from effects.outbound import host_of
 from effects.strict_json import JSONRefused, parse
 from gateway.upstream.faults import fault_code, is_unclear
-from gateway.upstream.http import CONNECT_TIMEOUT, authorities
+from gateway.upstream.guarded import ADDRESS_REFUSED, GuardedTransport, was_refused
+from gateway.upstream.http import CONNECT_TIMEOUT
+from gateway.upstream.mcp.access import Access
 from gateway.upstream.mcp.line import Line
 from gateway.upstream.mcp.passage import CALL, LARGEST_MESSAGE, PASSAGE, PREFIX_BYTES, Passage
+from gateway.upstream.secrets import NOTHING, SecretMissing, Secrets
 
 OPENING: Final = httpx2.Timeout(15.0, connect=CONNECT_TIMEOUT)
 LISTENING: Final = httpx2.Timeout(None, connect=CONNECT_TIMEOUT)
@@ -29,18 +33,30 @@ class Wire(httpx2.AsyncBaseTransport):
     """Carries the requests of one session. Only reads travel on kept-alive connections (design.md, "Dispatch").
 
     ``carrying``: calls whose answer is still to come. ``fault``: code of what went wrong last beside the calls.
+    ``resolved``: the headers of the last request that the table asked for.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, access: Access, secrets: Secrets) -> None:
         """See the class."""
         self.carrying = 0
         self.fault: str | None = None
-        self._kept = _pool(keep_alive=True)
-        self._fresh = _pool(keep_alive=False)
+        self.resolved = NOTHING
+        self._access = access
+        self._secrets = secrets
+        hosts = (host_of(access.server.url or ""),)
+        self._kept = GuardedTransport(access.outbound, hosts=hosts, keep_alive=True)
+        self._fresh = GuardedTransport(access.outbound, hosts=hosts, keep_alive=False)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Carry one request; see the class. A POST never raises."""
         passage = PASSAGE.get()
+        try:
+            await self._dress(request)
+        except SecretMissing as error:
+            self.fault = error.code
+            if passage is not None:
+                passage.fault = error.code
+            return _no(502)
         if request.method == "POST":
             if passage is not None and _is_call(request):
                 return await self._call(request, passage)
@@ -57,8 +73,17 @@ class Wire(httpx2.AsyncBaseTransport):
         await self._kept.aclose()
         await self._fresh.aclose()
 
+    async def _dress(self, request: httpx2.Request) -> None:
+        """Put the table's headers beside the protocol's own, which win. Followed anew each time: secrets change."""
+        if not self._access.server.headers:
+            return
+        self.resolved = await self._access.resolved(self._secrets)
+        for name, value in self.resolved.values.items():
+            if name not in request.headers or name.lower() == "user-agent":
+                request.headers[name] = value
+
     async def _carry(
-        self, pool: httpx2.AsyncHTTPTransport, request: httpx2.Request, timeout: httpx2.Timeout
+        self, pool: GuardedTransport, request: httpx2.Request, timeout: httpx2.Timeout
     ) -> httpx2.Response:
         request.extensions = {**request.extensions, "timeout": timeout.as_dict()}
         response = await pool.handle_async_request(request)
@@ -76,7 +101,7 @@ class Wire(httpx2.AsyncBaseTransport):
                 return response
             body, whole = await _bounded(response, bytearray())
         except Exception as error:  # noqa: BLE001 - raised further, it would end every call of the session
-            self.fault = fault_code(error)
+            self.fault = _fault(error)
             return _no(502)
         if response.status_code >= 400:
             self.fault = f"http_{response.status_code}"
@@ -93,7 +118,7 @@ class Wire(httpx2.AsyncBaseTransport):
             self.carrying -= 1
             if not isinstance(error, Exception):
                 raise
-            passage.fault = fault_code(error)
+            passage.fault = _fault(error)
             return _no(502)
         if not isinstance(response.stream, _Events):
             self.carrying -= 1
@@ -179,9 +204,8 @@ async def web_line(url: str, wire: Wire) -> AsyncIterator[Line]:
         yield Line(read, write)
 
 
-def _pool(*, keep_alive: bool) -> httpx2.AsyncHTTPTransport:
-    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None if keep_alive else 0)
-    return httpx2.AsyncHTTPTransport(verify=authorities(), limits=limits, trust_env=False)
+def _fault(error: Exception) -> str:
+    return ADDRESS_REFUSED if was_refused(error) else fault_code(error)
 
 
 def _is_call(request: httpx2.Request) -> bool:

@@ -1,9 +1,13 @@
 """The MCP peer as a bench for the suite."""
 
+import atexit
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +15,6 @@ from effects.classes import EffectClass
 from effects.upstream import Server, Upstream
 from gateway.turn.dispatching import Assignment
 from tests.gateway.toolserver import eventually, free_port
-from tests.gateway.upstream import mcp_peer_path
 from tests.gateway.upstream.calls import assignment
 
 TOOL: dict[str, Any] = {
@@ -22,6 +25,28 @@ TOOL: dict[str, Any] = {
 }
 
 
+PEER = str(Path(__file__).with_name("mcp_peer.py"))
+NURSERY = str(Path(__file__).with_name("mcp_nursery.py"))
+
+
+@cache
+def nursery() -> str:
+    """The socket of a nursery of this process, which ends with it."""
+    place = str(Path(tempfile.mkdtemp(prefix="peers-")) / "nursery")
+    running = subprocess.Popen(
+        [sys.executable, NURSERY, place], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert running.stdout is not None
+    running.stdout.readline()
+    atexit.register(_let_go, running, place)
+    return place
+
+
+def _let_go(running: subprocess.Popen[bytes], place: str) -> None:
+    running.communicate()
+    shutil.rmtree(Path(place).parent, ignore_errors=True)
+
+
 class McpBench:
     """``wire``: ``stdio`` (the adapter starts it) or ``http``. ``legacy``: it speaks the older protocol only."""
 
@@ -30,7 +55,8 @@ class McpBench:
         self._wire = wire
         self._process: subprocess.Popen[bytes] | None = None
         self._port = free_port() if wire == "http" else None
-        self.command = [sys.executable, mcp_peer_path(), str(folder), wire, *(["legacy"] if legacy else [])]
+        arguments = [str(folder), wire, *(["legacy"] if legacy else [])]
+        self.command = [sys.executable, "-ISE", NURSERY, nursery(), PEER, *arguments]
         self.offers(TOOL)
         self._does("answer", content={})
 

@@ -43,7 +43,7 @@ def behaviour() -> dict[str, Any]:
     return told
 
 
-def reached(raw: bytes) -> bool:
+def reached(raw: bytes, headers: dict[str, str] | None = None) -> bool:
     """Keep a call that has come; whether it is one."""
     try:
         message = json.loads(raw)
@@ -51,7 +51,7 @@ def reached(raw: bytes) -> bool:
         return False
     if not isinstance(message, dict) or message.get("method") != "tools/call":
         return False
-    keep("received.jsonl", {"pid": os.getpid(), "raw": raw.decode(), "message": message})
+    keep("received.jsonl", {"pid": os.getpid(), "raw": raw.decode(), "message": message, "headers": headers})
     if behaviour()["do"] == "die":
         os._exit(9)
     return True
@@ -133,6 +133,13 @@ async def ask(
     return says("answered")
 
 
+async def tell(
+    _ctx: Context, _params: types.CallToolRequestParams, _told: dict[str, Any]
+) -> types.CallToolResult:
+    """Tell what should be kept."""
+    return says({"token": os.environ.get("PEER_TOKEN"), "home": os.environ.get("COMMITGATE_HOME")})
+
+
 async def announce(
     ctx: Context, _params: types.CallToolRequestParams, told: dict[str, Any]
 ) -> types.CallToolResult:
@@ -163,6 +170,7 @@ ACTS = {
     "protocol": protocol,
     "chatter": chatter,
     "ask": ask,
+    "tell": tell,
     "announce": announce,
     "nonsense": nonsense,
 }
@@ -180,13 +188,14 @@ class Stdin:
     """The lines of stdin, each call kept as it came."""
 
     def readline(self) -> str:
-        line = sys.stdin.buffer.readline()
+        while LEGACY and b'"server/discover"' in (line := sys.stdin.buffer.readline()):
+            error = {"code": -32601, "message": "Method not found"}
+            refusal = {"jsonrpc": "2.0", "id": json.loads(line)["id"], "error": error}
+            os.write(RAW_STDOUT, (json.dumps(refusal) + "\n").encode())
+        if not LEGACY:
+            line = sys.stdin.buffer.readline()
         reached(line)
-        return _without_discovery(line).decode()
-
-
-def _without_discovery(raw: bytes) -> bytes:
-    return raw.replace(b'"server/discover"', b'"no/such/method"') if LEGACY else raw
+        return line.decode()
 
 
 class Front:
@@ -203,7 +212,8 @@ class Front:
         while (message := await receive()).get("more_body"):
             body += message["body"]
         body += message["body"]
-        is_call = reached(body)
+        headers = {name.decode(): value.decode() for name, value in scope["headers"]}
+        is_call = reached(body, headers)
         told = behaviour()
         if is_call and told["do"] in ("status", "nonsense"):
             await _respond(send, told.get("code", 200), told.get("body", "not json"), told.get("headers", {}))
@@ -231,7 +241,8 @@ async def _respond(send: Send, status: int, body: str, headers: dict[str, str]) 
 
 
 async def over_stdio() -> None:
-    async with stdio_server(stdin=anyio.wrap_file(Stdin())) as (read, write):  # type: ignore[call-overload]
+    stdin = anyio.wrap_file(cast(IO[str], Stdin()))
+    async with stdio_server(stdin=stdin) as (read, write):
         await SERVER.run(read, write, SERVER.create_initialization_options())
 
 

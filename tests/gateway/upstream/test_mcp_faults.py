@@ -9,6 +9,7 @@ import pytest
 
 from effects.classes import EffectClass
 from effects.intent import ResultStatus
+from effects.secrets import Reference
 from effects.upstream import Server, Upstream
 from gateway.upstream.mcp.adapter import McpUpstream
 from gateway.upstream.port import Answered, Layer, MaybeSent, NotSent, Reply
@@ -226,3 +227,49 @@ def test_a_result_that_breaks_the_tools_own_output_schema_is_kept_as_it_is(
     reply = running.send(fresh)
     assert isinstance(reply, Answered)
     assert bench.said(reply.content) == {"n": 1}
+
+
+def test_a_started_server_gets_the_variables_of_the_table_and_repeats_none_of_its_secrets(
+    shared: dict[str, McpBench], monkeypatch: pytest.MonkeyPatch, running: Running
+) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", "not-for-the-ledger")
+    monkeypatch.setenv("COMMITGATE_HOME", "/ours")
+    bench = of(shared, "stdio")
+    bench.does("tell")
+    server = bench.server.model_copy(update={"env": {"PEER_TOKEN": Reference(env="SHOP_TOKEN")}})
+    reply = running.send(bench.call(server=server))
+    assert isinstance(reply, Answered)
+    assert bench.said(reply.content) == {"token": "[secret]", "home": None}
+
+
+def test_a_server_with_a_url_gets_the_headers_of_the_table(
+    shared: dict[str, McpBench], monkeypatch: pytest.MonkeyPatch, running: Running
+) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", "not-for-the-ledger")
+    bench = of(shared, "http")
+    bench.does_answer({"n": "not-for-the-ledger"})
+    headers = {"Authorization": Reference(env="SHOP_TOKEN", prefix="Bearer ")}
+    reply = running.send(bench.call(server=bench.server.model_copy(update={"headers": headers})))
+    assert bench.log()[-1]["headers"]["authorization"] == "Bearer not-for-the-ledger"
+    assert isinstance(reply, Answered)
+    assert bench.said(reply.content) == {"n": "[secret]"}
+
+
+@pytest.mark.parametrize("wire", ["stdio", "http"])
+def test_a_secret_that_is_not_there_sends_nothing(
+    shared: dict[str, McpBench], running: Running, wire: str
+) -> None:
+    bench = of(shared, wire)
+    nowhere = {"X": Reference(env="NO_SUCH_VARIABLE")}
+    server = bench.server.model_copy(update={"env" if wire == "stdio" else "headers": nowhere})
+    reply = running.send(bench.call(server=server))
+    assert reply == NotSent("secret_missing")
+    assert isinstance(reply, NotSent)
+    assert reply.lasting
+    assert bench.received() == []
+
+
+def test_a_server_at_an_address_that_is_refused_is_not_asked(running: Running) -> None:
+    server = Server.model_construct(url="http://169.254.169.254/mcp", command=None, pins=None)
+    reply = running.send(assignment(server=server, upstream=Upstream(mcp="metadata")))
+    assert reply == NotSent("address_refused")
