@@ -20,6 +20,7 @@ from effects.classes import EffectClass, highest
 from effects.durations import format_duration, parse_duration
 from effects.footprint import Template
 from effects.limits import Limits
+from effects.masks import MaskPaths
 from effects.rules import CompiledCondition, Rule
 from effects.upstream import Upstream
 
@@ -84,6 +85,7 @@ class Tool(BaseModel):
     max_age: Seconds | None = None
     max_result: StrictInt = Field(default=DEFAULT_MAX_RESULT, ge=1, le=LARGEST_MAX_RESULT)
     probe: Probe | None = None
+    mask: MaskPaths = ()
     limits: Limits | None = None
     approval: Annotated[ApprovalRule, PlainValidator(ApprovalRule.parse), PlainSerializer(str)] | None = None
     approval_expires: Seconds | None = None

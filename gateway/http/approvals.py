@@ -10,6 +10,7 @@ from gateway.errors import InvalidRequest, NotSupported
 from gateway.http.body import JSON, json_of, model_of, read_body
 from gateway.http.caller import Call, Caller
 from gateway.http.document import problems, takes
+from gateway.http.masking import shown_intents
 from gateway.http.places import IntentId, Key
 from gateway.wire.approvals import ApprovalsView, DecideApproval
 from gateway.wire.views import IntentView
@@ -20,7 +21,7 @@ router = APIRouter(tags=["approvals"])
 @router.get("/v1/approvals", operation_id="listApprovals", response_model=ApprovalsView, responses=problems())
 def list_approvals(call: Caller) -> JSONResponse:
     """Every intent that awaits approval."""
-    return JSONResponse({"approvals": call.services.approvals.list(call.principal)})
+    return JSONResponse({"approvals": shown_intents(call, call.services.approvals.list(call.principal))})
 
 
 @router.post(

@@ -10,6 +10,7 @@ from gateway.errors import NotSupported
 from gateway.http.body import JSON, json_of, model_of, read_body
 from gateway.http.caller import Call, Caller
 from gateway.http.document import problems, takes
+from gateway.http.masking import shown_intents
 from gateway.http.places import IntentId, Key
 from gateway.wire.doubts import DoubtsView, ResolveDoubt
 from gateway.wire.views import IntentView
@@ -20,7 +21,7 @@ router = APIRouter(tags=["doubts"])
 @router.get("/v1/doubts", operation_id="listDoubts", response_model=DoubtsView, responses=problems())
 def list_doubts(call: Caller) -> JSONResponse:
     """Every intent in doubt."""
-    return JSONResponse({"doubts": call.services.doubts.list(call.principal)})
+    return JSONResponse({"doubts": shown_intents(call, call.services.doubts.list(call.principal))})
 
 
 @router.post(

@@ -12,8 +12,8 @@ from gateway.http.body import JSON, json_of, model_of, read_body
 from gateway.http.caller import Call, Caller
 from gateway.http.document import problems, takes
 from gateway.http.live import EVENT_STREAM, last_seq, live_events, wants_live
+from gateway.http.masking import shown_events
 from gateway.http.places import Key
-from gateway.service.views import event_view
 from gateway.wire.tokens import WriteEvents, refuse_unbuilt_events
 from gateway.wire.views import EventsView, EventsWritten
 
@@ -76,7 +76,7 @@ async def read_events(
 
 def _read(call: Call, key: str, after: int, limit: int) -> JSONResponse:
     found, seq = call.services.streams.events(call.principal, key, after=after, limit=limit)
-    return JSONResponse({"events": [event_view(event) for event in found], "seq": seq})
+    return JSONResponse({"events": shown_events(call, key, found), "seq": seq})
 
 
 def _write(call: Call, key: str, raw: bytes) -> Response:

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse
 from gateway.http.body import JSON, json_of, model_of, read_body
 from gateway.http.caller import Call, Caller
 from gateway.http.document import problems, takes
+from gateway.http.masking import shown_intent
 from gateway.http.places import IntentId, Key
 from gateway.wire.posting import PostIntent
 from gateway.wire.views import IntentView
@@ -63,7 +64,7 @@ async def show_intent(
         )
         left = until - time.monotonic()
         if rests or left <= 0 or call.stopping() or await request.is_disconnected():
-            return JSONResponse(view)
+            return JSONResponse(await run_in_threadpool(shown_intent, call, view))
         await anyio.sleep(min(call.settings.poll_seconds, left))
 
 

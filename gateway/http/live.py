@@ -6,6 +6,7 @@ be expected; a client that reconnects after that is told so by 204, which ends i
 
 import json
 from collections.abc import AsyncIterator, Callable
+from typing import cast
 
 import anyio
 from fastapi.concurrency import run_in_threadpool
@@ -18,9 +19,9 @@ from effects.strict_json import MAX_INTEGER
 from gateway.errors import InvalidRequest
 from gateway.http.caller import Call
 from gateway.http.following import Follower
+from gateway.http.masking import shown_events
 from gateway.http.problems import is_unavailable
 from gateway.service.streams import Followed
-from gateway.service.views import event_view
 from ledger.sharding import StreamName
 
 EVENT_STREAM = "text/event-stream"
@@ -90,9 +91,9 @@ async def _events(
 ) -> AsyncIterator[ServerSentEvent]:
     while not call.stopping():
         if page is not None:
-            for event in page.events:
-                after = event.seq
-                data = json.dumps(event_view(event), separators=(",", ":"))
+            for view in await run_in_threadpool(shown_events, call, commit_key, page.events):
+                after = cast("int", view["seq"])
+                data = json.dumps(view, separators=(",", ":"))
                 yield ServerSentEvent(data, id=str(after), sep=_SEPARATOR)
             if page.ended:
                 return

@@ -10,6 +10,7 @@ from effects.strict_json import MAX_INTEGER
 from gateway.http.body import refuse_nul
 from gateway.http.caller import Caller
 from gateway.http.document import problems
+from gateway.http.masking import shown_sealed
 from gateway.wire.log import CheckpointView, ConsistencyView, FeedView, InclusionView
 from ledger.events import EventType
 from ledger.log.entries import Wanted
@@ -48,7 +49,7 @@ def read_feed(
     refuse_nul(tool)
     wanted = Wanted(commit_key=commit_key, type=type_, tool=tool, since=_aware(since), until=_aware(until))
     page = call.services.log.events(call.principal, after=after, limit=limit, wanted=wanted)
-    return JSONResponse({"events": page.events, "cursor": page.cursor, "more": page.more})
+    return JSONResponse({"events": shown_sealed(call, page.events), "cursor": page.cursor, "more": page.more})
 
 
 @router.get(

@@ -10,6 +10,7 @@ from gateway.errors import InvalidRequest, UnknownCommitKey
 from gateway.http.body import JSON, json_of, model_of, read_body
 from gateway.http.caller import Call, Caller
 from gateway.http.document import problems, takes
+from gateway.http.masking import shown_stream
 from gateway.http.places import Key
 from gateway.wire.opening import OpenStream, refuse_unbuilt_terms
 from gateway.wire.views import StreamOpened, StreamView
@@ -41,7 +42,7 @@ def show_stream(
     key: Key, call: Caller, ids: Annotated[bool, Query(description="Also the accepted token ids")] = False
 ) -> JSONResponse:
     """The whole stream: where its branches stand, what is accepted, every intent, how it ended."""
-    return JSONResponse(call.services.streams.show(call.principal, key, with_ids=ids))
+    return JSONResponse(shown_stream(call, call.services.streams.show(call.principal, key, with_ids=ids)))
 
 
 def _open(call: Call, raw: bytes) -> JSONResponse:

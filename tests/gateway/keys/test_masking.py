@@ -1,0 +1,140 @@
+"""What the table masks is on no surface that somebody sees who only looks on, and on all for those who work."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from effects.intent import ResultStatus
+from effects.strict_json import parse
+from gateway.principal import Role
+from gateway.turn.dispatching import Outcome, settle
+from gateway.turn.unfolding import Unfolding
+from gateway.wiring import utc_now
+from ledger.change import Change, CloseLicence
+from ledger.state import StreamState
+from tests.gateway.http.front import block
+from tests.gateway.http.listening import listening
+from tests.gateway.keys.closed import Closed, closed_front
+from tests.postgres import TestDatabase
+
+MARK = "4111222233334444"
+OUTSIDE = "untouched-order"
+TOOL: dict[str, Any] = {
+    "effect": "WRITE",
+    "writes": ["card:{card_number}"],
+    "upstream": {"http": "http://127.0.0.1:9/pay"},
+}
+TABLE = {"tools": {"pay": {**TOOL, "mask": ["card_number", "$.receipt.*.holder"]}, "plain": TOOL}}
+
+
+@pytest.fixture(scope="module")
+def closed(module_database: TestDatabase) -> Iterator[Closed]:
+    with closed_front(module_database) as made:
+        assert made.front.client.post("/v1/effects", json=TABLE).status_code == 200
+        yield made
+
+
+@pytest.fixture(scope="module")
+def paid(closed: Closed) -> tuple[str, str]:
+    """A stream with a settled call and one in doubt, of a tool that is misspelled, and of one that does not parse."""
+    front = closed.front
+    writer = front.open("paid", source="detected")
+    arguments = {"card_number": MARK, "order": OUTSIDE}
+    writer.draft("your card " + MARK)
+    writer.rule(1)
+    settled = writer.accept(block("pay", **arguments))["intents"][0]["intent_id"]
+    front.dispatch("paid", settled)
+
+    def decide(state: StreamState) -> Change:
+        unfolding = Unfolding(state, utc_now())
+        content = {"order": OUTSIDE, "receipt": [{"holder": MARK}], "card_number": MARK}
+        outcome = Outcome(ResultStatus.OK, content)
+        assert settle(unfolding, front.services.tables.current("default"), settled, 1, outcome)
+        return Change(unfolding.events, (CloseLicence(intent_id=settled, attempt=1, epoch=1),))
+
+    front.ledger.append("default", "paid", decide)
+    writer.accept(block("pays", **arguments))
+    writer.accept("<tool_call>{" + MARK + "</tool_call>")
+    doubt = front.open("doubt", source="detected").accept(block("pay", **arguments))["intents"][0][
+        "intent_id"
+    ]
+    front.dispatch("doubt", doubt)
+    front.lose("doubt", doubt)
+    front.seal()
+    return settled, doubt
+
+
+Look = Callable[[httpx2.Client, tuple[str, str]], str]
+
+SURFACES: dict[str, Look] = {
+    "stream": lambda c, _: c.get("/v1/streams/paid?ids=true").text,
+    "intent": lambda c, paid: c.get(f"/v1/streams/paid/intents/{paid[0]}").text,
+    "provisional": lambda c, paid: c.get(f"/v1/streams/paid/intents/{paid[0]}?provisional=true").text,
+    "events": lambda c, _: c.get("/v1/streams/paid/events?limit=1000").text,
+    "feed": lambda c, _: c.get("/v1/ledger/events?limit=1000").text,
+    "doubts": lambda c, _: c.get("/v1/doubts").text,
+    "live": lambda c, _: _live(c),
+}
+
+
+def _live(client: httpx2.Client) -> str:
+    with listening(client, "/v1/streams/doubt") as heard:
+        found = []
+        while True:
+            event = heard.next()
+            assert event is not None
+            found.append(event[1])
+            if event[1]["type"] == "dispatch.in_doubt":
+                return json.dumps(found)
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+def test_an_auditor_sees_what_is_not_masked(closed: Closed, paid: tuple[str, str], surface: str) -> None:
+    seen = SURFACES[surface](closed.client(Role.AUDITOR), paid)
+    assert MARK not in seen
+    assert "[masked]" in seen
+    assert OUTSIDE in seen
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+def test_an_operator_sees_all_of_it(closed: Closed, paid: tuple[str, str], surface: str) -> None:
+    """The negative control: it is there to be seen."""
+    assert MARK in SURFACES[surface](closed.client(Role.AUDITOR, Role.OPERATOR), paid).replace(
+        '"}, {"text": "', ""
+    )
+
+
+def test_no_token_gives_away_what_the_text_does_not(closed: Closed, paid: tuple[str, str]) -> None:
+    events = closed.client(Role.AUDITOR).get("/v1/streams/paid/events?limit=1000").json()["events"]
+    texts = {
+        token["text"] for e in events for token in e.get("tokens", []) if isinstance(e.get("tokens"), list)
+    }
+    assert texts == {"[masked]"}
+    assert not any("id" in token for e in events for token in e.get("tokens", []))
+
+
+def test_a_runtime_sees_its_answer(closed: Closed, paid: tuple[str, str]) -> None:
+    view = closed.client(Role.RUNTIME).get(f"/v1/streams/paid/intents/{paid[0]}").json()
+    assert view["result"]["content"]["card_number"] == MARK
+    assert view["arguments"]["card_number"] == MARK
+
+
+def test_digests_that_could_be_tried_out_are_not_shown(closed: Closed, paid: tuple[str, str]) -> None:
+    view = closed.client(Role.AUDITOR).get(f"/v1/streams/paid/intents/{paid[0]}").json()
+    assert view["arguments"] == {"card_number": "[masked]", "order": OUTSIDE}
+    assert (view["arguments_digest"], view["idempotency_key"]) == (None, None)
+    assert view["footprint"]["writes"] == ["[masked]"]
+    held = closed.client(Role.AUDITOR).get("/v1/streams/paid/events?limit=1000").json()["events"]
+    raw = [parse(e["arguments_raw"]) for e in held if e["type"] == "intent.held" and e["tool"] == "pay"]
+    assert raw == [{"card_number": "[masked]", "order": OUTSIDE}]
+
+
+def test_where_nothing_is_masked_auditors_see_everything(database: TestDatabase) -> None:
+    with closed_front(database) as closed:
+        closed.front.open("s", source="detected").accept(block("put", name=MARK))
+        assert MARK in closed.client(Role.AUDITOR).get("/v1/streams/s").text
