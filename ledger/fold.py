@@ -277,7 +277,7 @@ def _expired(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
     )
 
 
-def _in_doubt(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
+def _in_doubt(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
     # An expired attempt may turn out to be one that must not be repeated; one that is not known, one that was lost with
     # an earlier incarnation of the database.
     attempt = body["attempt"]
@@ -285,8 +285,18 @@ def _in_doubt(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
     if attempt not in known:
         return intent
     return replace(
-        intent, state=IntentState.IN_DOUBT, reason=body["because"], open_attempt=None, attempts=attempt
+        intent,
+        state=IntentState.IN_DOUBT,
+        reason=body["because"],
+        open_attempt=None,
+        attempts=attempt,
+        doubted_at=event.at,
+        probes=0,
     )
+
+
+def _probed(intent: Intent, _event: Event, _body: Mapping[str, Any]) -> Intent:
+    return replace(intent, probes=intent.probes + 1)
 
 
 def _resolved(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
@@ -340,6 +350,7 @@ _HANDLERS: Mapping[EventType, Handler] = {
     EventType.DISPATCH_SETTLED: _dispatch_settled,
     EventType.DISPATCH_EXPIRED: _of_intent(_expired),
     EventType.DISPATCH_IN_DOUBT: _of_intent(_in_doubt),
+    EventType.DISPATCH_PROBED: _of_intent(_probed),
     EventType.DISPATCH_RESOLVED: _of_intent(_resolved),
     EventType.DISPATCH_LATE: _of_intent(_late),
     EventType.PAYLOAD_REDACTED: blanked,

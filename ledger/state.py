@@ -63,8 +63,9 @@ class Intent:
     block's last token. ``open_attempt``: the dispatch whose outcome is awaited. ``result_content`` is what came back,
     as a JSON value. ``answered_early``: the answer held belongs to an early release. ``adopted_from``, ``adopted_attempt``:
     the intent and the dispatch whose answer it takes for its own; None where it is one of its own. ``redacted``: its
-    arguments, names, footprint and answer were taken away. ``asked_because``: why a person has to decide, once that was asked for or was
-    true when it was held; ``approval``: what the person said. ``detail``: more about ``reason``.
+    arguments, names, footprint and answer were taken away. ``asked_because``: why a person has to decide, once that was
+    asked for or was true when it was held; ``approval``: what the person said. ``detail``: more about ``reason``.
+    ``doubted_at``: when it was last found in doubt, ``probes``: how often it was probed since.
     """
 
     intent_id: str
@@ -110,6 +111,8 @@ class Intent:
     asked_because: str | None = None
     approval: Approval | None = None
     detail: Mapping[str, object] | None = None
+    doubted_at: datetime | None = None
+    probes: int = 0
 
     @property
     def place(self) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from effects.intent import IntentState, ResultStatus
 from gateway.dispatcher.books import Books, Sleep
 from gateway.dispatcher.settings import DispatcherSettings
 from gateway.turn import probing
-from gateway.turn.probing import Found, Probed, ProbeCall
+from gateway.turn.probing import Found, ProbeCall, Probed
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
 from gateway.upstream.port import Answered, Upstream

@@ -8,7 +8,7 @@ from typing import cast
 from effects.errors import EffectTableRefused, LiteralSecretRefused
 from effects.strict_json import JSONValue
 from effects.table import EffectTable
-from gateway.errors import InvalidEffects, LiteralSecret, NotSupported, PreconditionFailed
+from gateway.errors import InvalidEffects, LiteralSecret, PreconditionFailed
 from gateway.principal import Principal, Role
 from gateway.service.newest import Newest
 from gateway.turn.brakes import Brakes
@@ -79,7 +79,7 @@ class EffectTables:
     ) -> TableInForce:
         """Put a table in force, given as YAML or as its document. An equal table changes nothing.
 
-        Raises ``InvalidEffects``, ``NotSupported`` for parts that are not built yet, and ``PreconditionFailed`` if the
+        Raises ``InvalidEffects``, and ``PreconditionFailed`` if the
         version in force is not the expected one.
         """
         principal.require(Role.OPERATOR)
