@@ -106,7 +106,8 @@ class Ledger:
 
         Whoever decides about them next need not read them one by one. Raises LedgerUnavailable.
         """
-        unknown = [stream for stream in streams if self._cache.get(stream) is None]
+        # One stream may hold several calls that wait; read twice, its events would not follow each other.
+        unknown = [stream for stream in dict.fromkeys(streams) if self._cache.get(stream) is None]
         if not unknown:
             return
         with single(self._engine) as connection:

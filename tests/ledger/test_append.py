@@ -284,3 +284,11 @@ def test_the_cache_keeps_the_newest_and_forgets_the_oldest(ledger, tenant):
     cache.put(names[2], older)
     assert cache.get(names[1]) is None
     assert cache.get(names[0]) is newer
+
+
+def test_a_stream_that_is_named_twice_is_remembered_once(ledger, engine, tenant):
+    """Two calls of one stream that wait once kept a dispatcher from every call."""
+    state = ledger.append(tenant, KEY, these(opened(), drafted(0, 6))).state
+    other, name = other_process(engine), StreamName.of(tenant, KEY)
+    other.warm([name, name])
+    assert other._cache.get(name) == state
