@@ -26,7 +26,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from ledger.errors import LedgerError
-from ledger.listing import count_in_doubt
+from ledger.listing import OpenDoubts, open_doubts
 from ledger.log.entries import Pending, StoredCheckpoint
 from ledger.log.reader import LogReader
 from ledger.log.sealer import Sealed
@@ -46,7 +46,7 @@ class Standing:
     size: int
     pending: Pending
     checkpoint: StoredCheckpoint | None
-    doubts: int
+    doubts: OpenDoubts
 
 
 class LedgerCollector(Collector):
@@ -78,7 +78,7 @@ class LedgerCollector(Collector):
                 self._reader.size(),
                 self._reader.pending(),
                 self._reader.checkpoint(),
-                count_in_doubt(self._engine),
+                open_doubts(self._engine),
             )
         except (LedgerError, SQLAlchemyError) as error:
             _log.warning("metrics_without_database", error=type(error).__name__)
@@ -139,7 +139,12 @@ def _families(standing: Standing) -> Iterator[GaugeMetricFamily]:
     yield _gauge("commitgate_log_size", "Events in the sealed log.", standing.size)
     yield _gauge("commitgate_unsealed_events", "Events that are committed and not sealed.", pending.events)
     yield _gauge("commitgate_sealing_lag_seconds", "Age of the oldest event not sealed.", pending.lag_seconds)
-    yield _gauge("commitgate_doubts_open", "Calls in doubt, of all tenants.", standing.doubts)
+    yield _gauge("commitgate_doubts_open", "Calls in doubt, of all tenants.", standing.doubts.count)
+    yield _gauge(
+        "commitgate_oldest_doubt_age_seconds",
+        "How long the oldest call in doubt has been so; 0 if there is none.",
+        standing.doubts.oldest_seconds,
+    )
     if signed is not None:
         yield _gauge("commitgate_checkpoint_size", "Events that the newest checkpoint covers.", signed.size)
         yield _gauge("commitgate_checkpoint_timestamp_seconds", "When it was signed.", signed.at.timestamp())

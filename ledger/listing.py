@@ -1,10 +1,12 @@
 """Lists for people: streams and intents of a tenant, newest first. Not for programs that must not miss one."""
 
-from sqlalchemy import Engine, Select, func, literal, select
+from dataclasses import dataclass
+
+from sqlalchemy import Engine, Select, extract, func, literal, select
 
 from effects.intent import IntentState
-from ledger.events import EFFECTS_STREAM
-from ledger.schema import intents, streams
+from ledger.events import EFFECTS_STREAM, EventType
+from ledger.schema import events, intents, streams
 from ledger.sharding import SHARDS
 
 
@@ -42,22 +44,40 @@ def list_awaiting_approval(engine: Engine, tenant: str, *, limit: int) -> list[d
     awaiting = literal(IntentState.AWAITING_APPROVAL.value, literal_execute=True)
     query = (
         select(intents)
-        .where(
-            intents.c.shard.in_(range(SHARDS)), intents.c.tenant == tenant, intents.c.state == awaiting
-        )
+        .where(intents.c.shard.in_(range(SHARDS)), intents.c.tenant == tenant, intents.c.state == awaiting)
         .order_by(intents.c.commit_key.desc(), intents.c.span_start, intents.c.ordinal)
         .limit(limit)
     )
     return _rows(engine, query)
 
 
-def count_in_doubt(engine: Engine) -> int:
-    """Number of intents in doubt, of all tenants."""
-    query = select(func.count()).where(
-        intents.c.shard.in_(range(SHARDS)), intents.c.state == IntentState.IN_DOUBT.value
+@dataclass(frozen=True, slots=True)
+class OpenDoubts:
+    """The intents in doubt of all tenants. ``oldest_seconds``: how long the oldest has been; 0 if there is none."""
+
+    count: int
+    oldest_seconds: float
+
+
+def open_doubts(engine: Engine) -> OpenDoubts:
+    """How many intents are in doubt now, and for how long, by the database's clock."""
+    # A partial index is found only where its condition stands in the statement itself, not in a parameter.
+    in_doubt = literal(IntentState.IN_DOUBT.value, literal_execute=True)
+    since = (
+        select(func.max(events.c.at))
+        .where(
+            *(events.c[name] == intents.c[name] for name in ("shard", "tenant", "commit_key", "intent_id")),
+            events.c.type == EventType.DISPATCH_IN_DOUBT.value,
+        )
+        .scalar_subquery()
     )
+    open_now = (
+        select(since.label("since")).where(intents.c.shard.in_(range(SHARDS)), intents.c.state == in_doubt)
+    ).subquery()
+    age = extract("epoch", func.clock_timestamp() - func.min(open_now.c.since))
     with engine.connect() as connection:
-        return int(connection.execute(query).scalar_one())
+        count, oldest = connection.execute(select(func.count(), age).select_from(open_now)).one()
+    return OpenDoubts(int(count), max(0.0, float(oldest or 0.0)))
 
 
 def _rows(engine: Engine, query: Select[*tuple[object, ...]]) -> list[dict[str, object]]:

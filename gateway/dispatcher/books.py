@@ -11,6 +11,7 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exponential
 
+from gateway.alarms import alarm_doubts
 from gateway.service.forks import begin
 from gateway.service.tables import EffectTables
 from gateway.turn.tables import TableInForce
@@ -72,7 +73,9 @@ class Books:
 
         No thread waits for the commit, so what many calls have to write goes out together.
         """
-        return await asyncio.wrap_future(await self.ask(self._submit, stream, decide))
+        appended = await asyncio.wrap_future(await self.ask(self._submit, stream, decide))
+        alarm_doubts(appended)
+        return appended
 
     async def warm(self, streams: Sequence[StreamName]) -> None:
         """Read the states of these streams at once; raises LedgerUnavailable."""

@@ -11,6 +11,7 @@ import uuid_utils
 from sqlalchemy.exc import SQLAlchemyError
 
 from effects.intent import IntentState
+from gateway.alarms import alarm_doubts
 from gateway.errors import BatchIdReused, Conflict, UnknownCommitKey
 from gateway.failpoints import FailPoint, reached
 from gateway.principal import Principal, Role
@@ -193,6 +194,7 @@ class Streams:
             return replay
         reached(FailPoint.RULING_COMMITTED)
         self._wake()
+        alarm_doubts(appended)
         self._tell(appended)
         return WrittenBatch(body, replayed=False)
 

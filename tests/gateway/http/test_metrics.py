@@ -40,6 +40,7 @@ def test_tells_how_the_ledger_stands(front: Front) -> None:
     front.in_doubt()
     waiting = _fresh(front)
     assert waiting["commitgate_doubts_open"] == before["commitgate_doubts_open"] + 1
+    assert waiting["commitgate_oldest_doubt_age_seconds"] > before["commitgate_oldest_doubt_age_seconds"]
     assert waiting["commitgate_unsealed_events"] > 0
     assert waiting["commitgate_sealing_lag_seconds"] > 0
     front.seal()
