@@ -19,7 +19,7 @@ from effects.strict_json import JSONRefused, parse
 from effects.upstream import Server
 from gateway.turn.dispatching import Assignment
 from gateway.upstream.mcp.access import Access
-from gateway.upstream.mcp.answer import of_error, of_result, unclear
+from gateway.upstream.mcp.answer import of_error, of_result, unclear, without_secrets
 from gateway.upstream.mcp.connection import OPEN_TIMEOUT, RECHECK, Connection, Unreachable
 from gateway.upstream.mcp.definitions import CHANGED, Quarantine
 from gateway.upstream.mcp.line import Arrived
@@ -160,7 +160,7 @@ async def _call(
         reply = of_error(call, passage, error.error, in_session=connection.in_session)
         if passage.status == 404 and connection.in_session:
             connection.expire()
-        return reply
+        return without_secrets(reply, connection.resolved)
     finally:
         PASSAGE.reset(entered)
     return unclear(passage, "failed_unread")

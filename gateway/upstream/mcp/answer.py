@@ -5,6 +5,8 @@ body says. Then the protocol: a JSON-RPC error is an answer, and the tool's. The
 else the result holds. A result is kept as it came; it is not held against the tool's output schema.
 """
 
+import json
+from dataclasses import replace
 from typing import Any, Final
 
 from mcp_types import (
@@ -63,6 +65,13 @@ def of_error(call: Assignment, passage: Passage, error: ErrorData, *, in_session
     if passage.status is None:
         return _over_a_pipe(passage, error)
     return _over_http(call, passage, error, in_session=in_session)
+
+
+def without_secrets(reply: Reply, told: Resolved) -> Reply:
+    """``reply`` where its content repeats no secret."""
+    if not told.secrets or not isinstance(reply, Answered):
+        return reply
+    return replace(reply, content=content_of(told.hide(json.dumps(reply.content).encode())))
 
 
 def unclear(passage: Passage, because: str) -> NotSent | MaybeSent:

@@ -253,6 +253,11 @@ def test_a_server_with_a_url_gets_the_headers_of_the_table(
     assert bench.log()[-1]["headers"]["authorization"] == "Bearer not-for-the-ledger"
     assert isinstance(reply, Answered)
     assert bench.said(reply.content) == {"n": "[secret]"}
+    bench.does("status", code=403, body='{"you sent": "not-for-the-ledger"}')
+    refused = running.send(bench.call(server=bench.server.model_copy(update={"headers": headers})))
+    assert isinstance(refused, Answered)
+    assert "[secret]" in json.dumps(refused.content)
+    assert "not-for-the-ledger" not in json.dumps(refused.content)
 
 
 @pytest.mark.parametrize("wire", ["stdio", "http"])
