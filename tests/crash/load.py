@@ -119,7 +119,16 @@ class Load:
                     del left[turn.commit_key]
             return not left
 
-        eventually(nothing_left, within=PATIENCE)
+        try:
+            eventually(nothing_left, within=PATIENCE)
+        except AssertionError:
+            raise AssertionError("\n".join(self._story(turn) for turn in list(left.values())[:5])) from None
+
+    def _story(self, turn: Turn) -> str:
+        """A stream that does not come to rest."""
+        events = self._stage.events(turn.commit_key)
+        said = [f"{e.seq} {e.at:%H:%M:%S.%f} {e.type} {e.intent_id or ''} {e.attempt or ''}" for e in events]
+        return f"{turn} does not rest:\n  " + "\n  ".join(said)
 
     def _doubts(self) -> list[tuple[str, str]]:
         return [
