@@ -173,8 +173,8 @@ def test_refused_values_leave_the_call_its_name(spelling: Spelling) -> None:
         [outcome] = outcomes(scan(detector_for(spelling.format), [text]))
         assert outcome == ("pay", spelling.raw(ONE).replace('"1"', value), problem)
     twice = spelling.message(spelling.block("pay", ONE).replace('"x": "1"', '"x": "1", "x": "2"'))
-    [(tool, _, problem)] = outcomes(scan(detector_for(spelling.format), [twice]))
-    assert (tool, problem) == ("pay", "json_duplicate_name")
+    [(tool, _, refused)] = outcomes(scan(detector_for(spelling.format), [twice]))
+    assert (tool, refused) == ("pay", "json_duplicate_name")
 
 
 # For every text and every cut

@@ -5,9 +5,7 @@ from typing import Any
 Event = dict[str, Any]
 
 
-def chat(
-    content: str | None = None, *fragments: Event, finish: str | None = None, **delta: object
-) -> Event:
+def chat(content: str | None = None, *fragments: Event, finish: str | None = None, **delta: object) -> Event:
     """One ``chat.completion.chunk``."""
     body: Event = {**delta} if content is None else {"content": content, **delta}
     if fragments:
@@ -17,7 +15,11 @@ def chat(
 
 
 def part(
-    arguments: str | None = None, *, index: int | None = 0, name: str | None = None, id: str | None = None
+    arguments: str | None = None,
+    *,
+    index: int | None = 0,
+    name: str | None = None,
+    id: str | None = None,  # noqa: A002 - the provider's word
 ) -> Event:
     """One fragment of a call; what is None is left out."""
     function = {k: v for k, v in (("name", name), ("arguments", arguments)) if v is not None}
@@ -25,7 +27,7 @@ def part(
     return {key: value for key, value in body.items() if value is not None}
 
 
-def started(index: int, name: str, id: str = "toolu_1") -> Event:
+def started(index: int, name: str, id: str = "toolu_1") -> Event:  # noqa: A002 - the provider's word
     block: Event = {"type": "tool_use", "id": id, "name": name, "input": {}}
     return {"type": "content_block_start", "index": index, "content_block": block}
 
@@ -43,8 +45,11 @@ def stopped(index: int) -> Event:
     return {"type": "content_block_stop", "index": index}
 
 
-def message_start(id: str = "msg_1") -> Event:
-    return {"type": "message_start", "message": {"id": id, "type": "message", "role": "assistant", "content": []}}
+def message_start(id: str = "msg_1") -> Event:  # noqa: A002 - the provider's word
+    return {
+        "type": "message_start",
+        "message": {"id": id, "type": "message", "role": "assistant", "content": []},
+    }
 
 
 def message_end(reason: str | None = "tool_use") -> list[Event]:
@@ -55,7 +60,7 @@ def item(type_: str, index: int, **members: object) -> Event:
     return {"type": type_, "output_index": index, "item": {"type": "function_call", **members}}
 
 
-def created(id: str = "resp_1") -> Event:
+def created(id: str = "resp_1") -> Event:  # noqa: A002 - the provider's word
     return {"type": "response.created", "response": {"id": id, "status": "in_progress", "output": []}}
 
 
@@ -81,4 +86,11 @@ def said(text: str) -> Event:
 
 
 def called(name: str, arguments: str, call_id: str = "call_1", status: str = "completed") -> Event:
-    return {"type": "function_call", "id": "fc_9", "name": name, "arguments": arguments, "call_id": call_id, "status": status}
+    return {
+        "type": "function_call",
+        "id": "fc_9",
+        "name": name,
+        "arguments": arguments,
+        "call_id": call_id,
+        "status": status,
+    }

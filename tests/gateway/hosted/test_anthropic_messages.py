@@ -15,16 +15,26 @@ def heard() -> Heard:
     return Heard(AnthropicMessages()).feed([message_start()])
 
 
-def one(index: int, arguments: str, id: str = "toolu_1") -> list[dict[str, object]]:
+def one(index: int, arguments: str, use: str = "toolu_1") -> list[dict[str, object]]:
     pieces = [json_delta(index, piece) for piece in ("", arguments[:4], arguments[4:])]
-    return [started(index, "read", id), *pieces, stopped(index)]
+    return [started(index, "read", use), *pieces, stopped(index)]
 
 
 def test_text_thinking_and_calls() -> None:
-    thinking = {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": ""}}
-    thought = {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "<tool_call>"}}
+    thinking = {
+        "type": "content_block_start",
+        "index": 0,
+        "content_block": {"type": "thinking", "thinking": ""},
+    }
+    thought = {
+        "type": "content_block_delta",
+        "index": 0,
+        "delta": {"type": "thinking_delta", "thinking": "<tool_call>"},
+    }
     begun = {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}}
-    message = heard().feed([thinking, thought, stopped(0), begun, text_delta(1, "Hm. "), {"type": "ping"}, stopped(1)])
+    message = heard().feed(
+        [thinking, thought, stopped(0), begun, text_delta(1, "Hm. "), {"type": "ping"}, stopped(1)]
+    )
     message.feed(one(2, A[1]))
     assert message.undecided == [A]
     message.feed([*one(3, B[1], "toolu_2"), *message_end()]).finish()
@@ -63,10 +73,14 @@ def test_fine_grained_streaming_may_stop_anywhere(partial: str, reason: str) -> 
 def test_a_reader_that_completes_half_an_input_is_not_believed() -> None:
     content = [{"type": "tool_use", "id": "t", "name": "read", "input": {"name": "a"}}]
     for reason in ("max_tokens", "tool_use"):
-        message = heard().feed([started(0, "read"), json_delta(0, '{"name": "a'), stopped(0), *message_end(reason)])
+        message = heard().feed(
+            [started(0, "read"), json_delta(0, '{"name": "a'), stopped(0), *message_end(reason)]
+        )
         message.finish({"role": "assistant", "content": content, "stop_reason": reason})
         assert message.cleared == []
-    message = heard().feed(message_end("max_tokens")).finish({"content": content, "stop_reason": "max_tokens"})
+    message = (
+        heard().feed(message_end("max_tokens")).finish({"content": content, "stop_reason": "max_tokens"})
+    )
     assert message.cleared == []
 
 

@@ -39,7 +39,9 @@ def parallel_calls(draw: st.DrawFn) -> tuple[Fragments, list[int]]:
     arguments = draw(
         st.lists(
             st.dictionaries(
-                st.sampled_from("ab"), st.sampled_from(["", "}", '{"', "<tool_call>", 7, {"x": []}]), max_size=2
+                st.sampled_from("ab"),
+                st.sampled_from(["", "}", '{"', "<tool_call>", 7, {"x": []}]),
+                max_size=2,
             ),
             min_size=1,
             max_size=3,
@@ -49,7 +51,9 @@ def parallel_calls(draw: st.DrawFn) -> tuple[Fragments, list[int]]:
     for value in arguments:
         text = json.dumps(value)
         fragments.append(cut(text, draw(st.lists(st.integers(1, len(text)), max_size=4))))
-    order = [number for number, pieces in enumerate(fragments) for _ in pieces] + [-1] * draw(st.integers(0, 3))
+    order = [number for number, pieces in enumerate(fragments) for _ in pieces] + [-1] * draw(
+        st.integers(0, 3)
+    )
     return fragments, draw(st.permutations(order))
 
 
@@ -104,10 +108,13 @@ def test_responses(spoken: tuple[Fragments, list[int]], fresh: bool) -> None:
         events.append(arguments_delta(number, f"x{at}" if fresh else f"fc{number}", left[number].pop(0)))
         if not left[number]:
             whole = "".join(fragments[number])
-            done = item("response.output_item.done", number, name=f"tool{number}", arguments=whole, call_id=f"c{at}")
+            done = item(
+                "response.output_item.done", number, name=f"tool{number}", arguments=whole, call_id=f"c{at}"
+            )
             events.append(done)
     output += [
-        {"type": "function_call", "name": f"tool{number}", "arguments": "".join(fragments[number])} for number in seen
+        {"type": "function_call", "name": f"tool{number}", "arguments": "".join(fragments[number])}
+        for number in seen
     ]
     message = Heard(OpenAIResponses()).feed([*events, completed(*output)]).finish()
     assert_said(message, fragments, seen, order.count(-1))

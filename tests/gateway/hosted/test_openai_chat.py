@@ -98,7 +98,9 @@ def test_what_is_added_to_a_call_that_looked_whole_takes_it_back() -> None:
 @pytest.mark.parametrize("reason", ["tool_calls", "stop", "length"])
 def test_a_call_that_is_cut_off_is_never_a_call(reason: str) -> None:
     """cline #13001, DeepSeek DSpark #55: no finish reason makes it whole."""
-    message = heard().feed([chat("So: "), chat(None, part(CUT[1], name="read")), chat(finish=reason)]).finish()
+    message = (
+        heard().feed([chat("So: "), chat(None, part(CUT[1], name="read")), chat(finish=reason)]).finish()
+    )
     if reason == "length":
         assert message.intents == []
         assert message.text == 'So: <tool_call>{"name": "read", "arguments": "{\\"name\\": \\"a'
@@ -124,7 +126,9 @@ def test_a_message_that_was_withheld_or_did_not_end_counts_for_nothing(end: str 
 def test_a_retry_of_the_whole_stream() -> None:
     message = heard().feed([chat("x"), chat(None, part(A[1], name="read", id="c1"))]).broken()
     assert (message.voided, message.finished) == ([A], None)
-    message.feed([chat("y"), chat(None, part(A[1], name="read", id="c2")), chat(finish="tool_calls")]).finish()
+    message.feed(
+        [chat("y"), chat(None, part(A[1], name="read", id="c2")), chat(finish="tool_calls")]
+    ).finish()
     assert (message.cleared, message.voided) == ([A], [A])
     assert message.adapter.call_ids == {1: "c2"}
     assert message.said == "y"
@@ -142,7 +146,9 @@ def test_an_error_in_the_stream_rejects_it() -> None:
 def test_the_finished_message_rejects_from_the_first_difference() -> None:
     streamed = [chat("one "), chat("two "), chat(None, part(A[1], name="read")), chat(finish="tool_calls")]
     tool = {"id": "z", "type": "function", "function": {"name": "read", "arguments": B[1]}}
-    message = heard().feed(streamed).finish({"role": "assistant", "content": "one two ", "tool_calls": [tool]})
+    message = (
+        heard().feed(streamed).finish({"role": "assistant", "content": "one two ", "tool_calls": [tool]})
+    )
     assert (message.cleared, message.voided) == ([B], [A])
     message = heard().feed(streamed)
     choice = {"index": 0, "finish_reason": "stop", "message": {"content": "one three"}}
@@ -185,7 +191,13 @@ def test_other_choices_are_not_followed() -> None:
 
 def test_events_that_no_provider_sends() -> None:
     misplaced = chat(None, {**part("{}"), "index": "x"})
-    for event in ({"choices": 7}, chat(None, refusal=[]), {"choices": ["x"]}, misplaced, chat(None, tool_calls="x")):
+    for event in (
+        {"choices": 7},
+        chat(None, refusal=[]),
+        {"choices": ["x"]},
+        misplaced,
+        chat(None, tool_calls="x"),
+    ):
         with pytest.raises(UnreadableEvent) as refused:
             OpenAIChat().feed(event)
         assert refused.value.code == "hosted_event_unreadable"

@@ -24,7 +24,9 @@ def heard() -> Heard:
     return Heard(OpenAIResponses())
 
 
-def one(index: int, arguments: str, item_id: str = "fc_1", call_id: str = "call_1") -> list[dict[str, object]]:
+def one(
+    index: int, arguments: str, item_id: str = "fc_1", call_id: str = "call_1"
+) -> list[dict[str, object]]:
     return [
         item(ADDED, index, id=item_id, call_id=call_id, name="read", arguments=""),
         arguments_delta(index, item_id, arguments[:5]),
@@ -107,7 +109,9 @@ def test_a_response_that_is_incomplete() -> None:
     end = completed(called(*A, status="incomplete"), status="incomplete", reason="max_output_tokens")
     message = heard().feed([created(), end]).finish()
     assert (message.intents, message.finished) == ([], "length")
-    first = completed(called(*A, status="incomplete"), called(*B), status="incomplete", reason="max_output_tokens")
+    first = completed(
+        called(*A, status="incomplete"), called(*B), status="incomplete", reason="max_output_tokens"
+    )
     message = heard().feed([created(), first]).finish()
     assert [intent.state for intent in message.intents if intent.tool is None] == [IntentState.REFUSED]
     assert message.cleared == [(None, None), B]
@@ -142,7 +146,11 @@ def test_a_retry_begins_with_another_response() -> None:
 
 
 def test_what_the_provider_runs_itself_and_reasoning_is_passed_over() -> None:
-    search = {"type": DONE, "output_index": 0, "item": {"type": "web_search_call", "id": "ws", "status": "completed"}}
+    search = {
+        "type": DONE,
+        "output_index": 0,
+        "item": {"type": "web_search_call", "id": "ws", "status": "completed"},
+    }
     reasoning = {"type": "response.reasoning_summary_text.delta", "delta": "<tool_call>"}
     message = heard().feed([created(), search, reasoning, output_text("x"), completed(said("x"))]).finish()
     assert message.text == "x"
