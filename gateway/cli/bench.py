@@ -76,3 +76,25 @@ def growth(
         title = f"microseconds per event, {result['events']:,} events"
         write_line_chart(plot, result["points"], title=title, x="events in the ledger", y="us an event")
     write_line({name: value for name, value in result.items() if name != "points"})
+
+
+@app.command()
+def dispatch(
+    seconds: Annotated[float, typer.Option(min=1.0, help="Measured seconds of one arm.")] = 8.0,
+    rate: Annotated[float, typer.Option(min=1.0, help="Calls a second that are offered.")] = 1000.0,
+    peer: Annotated[bool, typer.Option(help="Measure dbos and pgqueuer beside.")] = True,
+    json_: JsonOption = None,
+    format_: FormatOption = None,
+) -> None:
+    """How soon and how many released calls are sent, beside other engines. Needs a quiet machine."""
+    from bench.dispatch import run as dispatching
+    from bench.machine import circumstances
+    from bench.server import bench_server
+
+    with bench_server() as server:
+        result = dispatching.measured(server, seconds=seconds, rate=rate, with_peers=peer, say=say)
+    figures = dispatching.figures(result)
+    if json_ is not None:
+        told = {**circumstances(), "figures": figures}
+        json_.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    show_rows(figures, ["figure", "value", "aim", "reached"], format_)

@@ -1,0 +1,1 @@
+"""How fast released calls are sent: beside a commit, beside an HTTP upstream, beside other engines."""

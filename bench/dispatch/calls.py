@@ -1,0 +1,33 @@
+"""The calls: each a model message of its own with one accepted WRITE, as a runtime releases it."""
+
+from collections.abc import Callable
+
+from effects.table import EffectTable
+from gateway.turn.finished_call import FinishedCall, write_call
+from gateway.turn.scanner import BlockScanner
+from gateway.turn.tables import TableInForce
+from gateway.turn.unfolding import Unfolding
+from gateway.wiring import utc_now
+from ledger.change import Change
+from ledger.state import StreamState
+
+TOOL = "book"
+
+
+def table(url: str) -> dict[str, object]:
+    """The effect table of the bench: one WRITE at ``url``."""
+    return {"tools": {TOOL: {"effect": "WRITE", "writes": ["seat:{seat}"], "upstream": {"http": url}}}}
+
+
+def released(number: int, url: str) -> Callable[[StreamState], Change]:
+    """The decision that opens a stream, accepts its one call and releases it."""
+    force = TableInForce(1, EffectTable.from_document(table(url)))
+    scanner = BlockScanner()
+    call = FinishedCall(tool=TOOL, arguments={"seat": number, "note": "window, please"}, last=True)
+
+    def decide(state: StreamState) -> Change:
+        unfolding = Unfolding(state, utc_now())
+        write_call(unfolding, call, "bench", scanner, force)
+        return Change(unfolding.events)
+
+    return decide
