@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import Any, Self
 
@@ -68,6 +69,7 @@ class Zygote:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._lock = Lock()
         self._child = subprocess.Popen(
             [sys.executable, "-m", "tests.crash.zygote"],
             cwd=ROOT,
@@ -89,6 +91,13 @@ class Zygote:
         return self._fork("tool", True, environ={}, options=options)
 
     def _fork(self, what: str, ready: bool, **order: Any) -> Forked:
+        with self._lock:
+            forked = self._ordered(what, order)
+        if ready:
+            forked.first_line()
+        return forked
+
+    def _ordered(self, what: str, order: Mapping[str, Any]) -> Forked:
         assert self._child.stdin is not None
         said = self._folder / f"{what}-{next(_numbers)}"
         out, errors = said.with_suffix(".out"), said.with_suffix(".err")
@@ -96,10 +105,7 @@ class Zygote:
             json.dumps({"what": what, "out": str(out), "err": str(errors), **order}) + "\n"
         )
         self._child.stdin.flush()
-        forked = Forked(self._heard()["pid"], out, errors)
-        if ready:
-            forked.first_line()
-        return forked
+        return Forked(self._heard()["pid"], out, errors)
 
     def _heard(self) -> dict[str, Any]:
         assert self._child.stdout is not None

@@ -46,8 +46,8 @@ class Load:
         arguments = ("serve", "--port", str(self._ports[place]), "--no-dispatch")
         return self._stage.zygote.command(*arguments, environ=self._stage.environ)
 
-    def _dispatcher(self) -> Forked:
-        return self._stage.zygote.command("worker", environ=self._stage.environ)
+    def _dispatcher(self, *, ready: bool = True) -> Forked:
+        return self._stage.zygote.command("worker", environ=self._stage.environ, ready=ready)
 
     def run(self, seconds: float) -> None:
         """Write and kill for so long, then let everything come to rest."""
@@ -101,7 +101,7 @@ class Load:
     def _kill(self) -> None:
         place = self._random.randrange(DISPATCHERS)
         self._dispatchers[place].kill()
-        self._dispatchers[place] = self._dispatcher()
+        self._dispatchers[place] = self._dispatcher(ready=False)
         self.kills["dispatchers"] += 1
         if self.kills["dispatchers"] % GATEWAY_EVERY == 0:
             place = self._random.randrange(len(self._gateways))

@@ -53,6 +53,7 @@ class Stage:
         self.tool = self.new_tool()
         self.gateway = self.new_gateway()
         self.dispatcher: Forked | None = None
+        self._dispatchers: list[Forked] = []
 
     def in_force(self, upstream: str) -> None:
         """Let the tools be reached over this kind of upstream."""
@@ -75,7 +76,13 @@ class Stage:
     ) -> Forked:
         environ = self.environ | dict(arming or {})
         self.dispatcher = self.zygote.command("worker", environ=environ, planted=planted, ready=ready)
+        self._dispatchers.append(self.dispatcher)
         return self.dispatcher
+
+    def end_dispatchers(self) -> None:
+        """Kill every dispatcher that was ever started here."""
+        while self._dispatchers:
+            self._dispatchers.pop().kill()
 
     def arming(self, point: str, nth: int, hold: Path | None = None) -> dict[str, str]:
         """The environment of a process that is to end, or stand still, at a fail point."""
@@ -106,9 +113,9 @@ class Stage:
         return eventually(there)
 
     def close(self) -> None:
-        for process in (self.dispatcher, self.gateway, self.tool):
-            if process is not None:
-                process.kill()
+        self.end_dispatchers()
+        self.gateway.kill()
+        self.tool.kill()
         self.runtime.close()
         self.ledger.close()
         self._engine.dispose()

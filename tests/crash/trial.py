@@ -100,8 +100,7 @@ class Crash:
             if self._resolve():
                 self._trial.resolved = self._judged(resolved=True)
         finally:
-            if stage.dispatcher is not None:
-                stage.dispatcher.kill()
+            stage.end_dispatchers()
         assert stage.tool.alive, case
         return self._trial
 
@@ -210,8 +209,7 @@ class Crash:
         stage, found = self._stage, False
         while doubts := self._doubts():
             found = True
-            assert stage.dispatcher is not None
-            stage.dispatcher.kill()
+            stage.end_dispatchers()
             stage.quiet_tool()
             acted = {line["intent_id"] for line in stage.log() if line["line"] == "acted"}
             for commit_key, intent_id in doubts:
