@@ -62,11 +62,17 @@ class Turnstile:
         except (LedgerError, SQLAlchemyError) as error:
             _log.warning("pauses_not_known", error=type(error).__name__)
             return
-        self._paused = frozenset(
-            (tenant, None if pause.tool == EVERY_TOOL else pause.tool)
-            for tenant, paused in found.items()
-            for pause in paused
-        )
+        paused = {
+            (tenant, None if pause.tool == EVERY_TOOL else pause.tool): pause
+            for tenant, pauses in found.items()
+            for pause in pauses
+        }
+        for tenant, tool in paused.keys() - self._paused:
+            told = paused[tenant, tool]
+            _log.warning("tool_paused", tenant=tenant, tool=told.tool, by=told.by, reason=told.reason)
+        for tenant, tool in self._paused - paused.keys():
+            _log.warning("tool_resumed", tenant=tenant, tool=tool or EVERY_TOOL)
+        self._paused = frozenset(paused)
 
     def forget(self) -> None:
         """What is known of pauses is old."""

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Annotated
 
+import structlog
 from fastapi import APIRouter, Header, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
@@ -16,6 +17,7 @@ from gateway.http.document import Responses, problems, takes
 from gateway.service.views import View
 from gateway.wire.dispatch import DispatchView, PauseDispatch
 
+_log = structlog.get_logger(__name__)
 router = APIRouter(tags=["dispatch"])
 
 _ETAG = {"ETag": {"description": "Names what is paused", "schema": {"type": "string"}}}
@@ -71,7 +73,12 @@ Act = Callable[[PauseDispatch, frozenset[str] | None], View]
 async def _change(request: Request, call: Call, if_match: str | None, act: Act) -> JSONResponse:
     raw = await read_body(request, call.settings.body_limit, JSON)
     asked = model_of(PauseDispatch, json_of(raw))
-    return _answer(await run_in_threadpool(act, asked, _tags(if_match)))
+    view = await run_in_threadpool(act, asked, _tags(if_match))
+    caller = call.principal
+    about = {"tenant": caller.tenant, "tool": asked.tool or "*", "by": caller.name, "reason": asked.reason}
+    if view.get("was_paused", True):
+        _log.warning("dispatch_resumed" if "was_paused" in view else "dispatch_paused", **about)
+    return _answer(view)
 
 
 def _tags(if_match: str | None) -> frozenset[str] | None:

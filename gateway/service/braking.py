@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection
 
-import structlog
 from sqlalchemy import Engine
 
 from effects.canonical import digest
@@ -18,8 +17,6 @@ from ledger.braking.schema import EVERY_TOOL
 
 LONGEST_REASON = 10_000
 """Characters of a reason, at most."""
-
-_log = structlog.get_logger(__name__)
 
 
 class Braking:
@@ -56,8 +53,6 @@ class Braking:
             principal.tenant, tool, by=principal.name, reason=reason, expected=_expecting(if_tags)
         )
         self._brakes.forget()
-        about = {"tenant": principal.tenant, "tool": tool or EVERY_TOOL, "by": principal.name}
-        _log.warning("dispatch_paused", **about, reason=reason, in_force=certain)
         self._wake()
         return {**self.status(principal), "in_force": certain}
 
@@ -77,9 +72,6 @@ class Braking:
         _check(reason)
         lifted = self._pauses.resume(principal.tenant, tool, expected=_expecting(if_tags))
         self._brakes.forget()
-        if lifted:
-            about = {"tenant": principal.tenant, "tool": tool or EVERY_TOOL, "by": principal.name}
-            _log.warning("dispatch_resumed", **about, reason=reason)
         self._wake()
         return {**self.status(principal), "was_paused": lifted}
 

@@ -82,6 +82,12 @@ class Seeds:
     def applyEffects(self) -> tuple[Body, Body | None]:  # noqa: N802
         return {}, {"tools": {"put": {"effect": "WRITE", "upstream": {"http": "http://127.0.0.1:9/put"}}}}
 
+    def pauseDispatch(self) -> tuple[Body, Body | None]:  # noqa: N802
+        return {}, {"reason": "a drill"}
+
+    def resumeDispatch(self) -> tuple[Body, Body | None]:  # noqa: N802
+        return {}, {"tool": None}
+
     def other(self) -> tuple[Body, Body | None]:
         return {}, None
 
@@ -96,6 +102,9 @@ def test_the_document_describes_every_operation() -> None:
         "GET /v1/streams/{key}/intents/{id}",
         "GET /v1/effects",
         "POST /v1/effects",
+        "GET /v1/dispatch",
+        "POST /v1/dispatch/pause",
+        "POST /v1/dispatch/resume",
         "GET /v1/doubts",
         "POST /v1/doubts/{key}/{id}",
         "GET /v1/approvals",

@@ -1,0 +1,137 @@
+"""Limits hold over all dispatchers of a ledger: the tool server counts what arrives at once, and how fast."""
+
+import subprocess
+import sys
+import threading
+import time
+from bisect import bisect_left
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from effects.intent import IntentState
+from gateway.principal import everyone
+from gateway.service.views import reasons_under
+from gateway.turn.opening import StreamTerms
+from gateway.turn.unfolding import Unfolding
+from ledger.events import EventType
+from tests.gateway.dispatcher.floor import TENANT, Floor, Turn, spelled
+from tests.gateway.toolserver import Exchange, eventually, ok
+from tests.postgres import TestDatabase
+
+
+@dataclass
+class Counting:
+    """Answers after ``seconds``; knows the most that it served at once, and when each arrived."""
+
+    seconds: float
+    most: int = 0
+    arrived: list[float] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+    _now: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, exchange: Exchange) -> None:
+        with self._lock:
+            self._now += 1
+            self.most = max(self.most, self._now)
+            self.arrived.append(time.monotonic())
+            self.bodies.append(exchange.received.body)
+        time.sleep(self.seconds)
+        with self._lock:
+            self._now -= 1
+        ok()(exchange)
+
+
+@contextmanager
+def two_processes(database: TestDatabase) -> Iterator[None]:
+    with ExitStack() as stack:
+        for number in range(2):
+            command = [sys.executable, "-m", "tests.gateway.dispatcher.worker_process", database.service_url]
+            process = stack.enter_context(subprocess.Popen([*command, f"worker-{number}"]))
+            stack.callback(process.kill)
+        yield
+
+
+def settled(turns: list[Turn]) -> None:
+    for turn in turns:
+        turn.until(IntentState.SETTLED)
+
+
+READ = "{{effect: READ_ONLY, reads: [], timeout: 10s, {limits}upstream: {{http: 'URL/limited'}}}}"
+
+
+def limited(floor: Floor, limits: str) -> None:
+    floor.put_in_force(limited=READ.format(limits=limits))
+
+
+@pytest.mark.parametrize("limits", ["limits: {concurrency: 2}, ", ""])
+def test_no_more_at_once_than_the_table_says(floor: Floor, database: TestDatabase, limits: str) -> None:
+    limited(floor, limits)
+    counting = Counting(0.05)
+    floor.tools.behave("/limited", counting)
+    turns = [floor.turn("limited", key=f"turn-{n}", n=n) for n in range(16)]
+    with two_processes(database):
+        settled(turns)
+    assert len(counting.arrived) == len(turns)
+    # The control: without limits it is more.
+    assert counting.most == 2 if limits else counting.most > 2
+
+
+def test_no_faster_than_the_table_says(floor: Floor, database: TestDatabase) -> None:
+    limited(floor, "limits: {rate: 10/s}, ")
+    counting = Counting(0.0)
+    floor.tools.behave("/limited", counting)
+    turns = [floor.turn("limited", key=f"turn-{n}", n=n) for n in range(16)]
+    with two_processes(database):
+        settled(turns)
+    times = sorted(counting.arrived)
+    # What is let go at even distances arrives unevenly where the machine is busy; the exact bound is that of the bucket.
+    within = max(bisect_left(times, first + 0.5) - place for place, first in enumerate(times))
+    assert within <= 10
+    assert times[-1] - times[0] > 1.0, "the control: sixteen at once would be faster"
+
+
+def test_a_limit_of_all_tools_holds_over_them_together(floor: Floor) -> None:
+    counting = Counting(0.03)
+    for path in ("/read", "/limited"):
+        floor.tools.behave(path, counting)
+    limited(floor, "")
+    table = floor.tables.current(TENANT).table.document() | {"limits": {"concurrency": 1}}
+    floor.tables.apply(everyone(TENANT), table)
+    turns = [floor.turn(tool, key=f"{tool}-{n}", n=n) for n in range(5) for tool in ("read", "limited")]
+    with floor.dispatching():
+        settled(turns)
+    assert counting.most == 1
+
+
+def many_calls(floor: Floor, key: str, number: int) -> Turn:
+    """One stream that asks for ``number`` calls at once."""
+    view, _ = floor.streams.open(everyone(TENANT), key, StreamTerms(source="detected"))
+    turn = Turn(floor, key, int(str(view["writer_epoch"])))
+    tokens = [{"text": spelled("limited", {"of": key, "n": n})} for n in range(number)]
+    turn.write(EventType.TOKENS_ACCEPTED, round=0, tokens=tokens)
+    return turn
+
+
+def test_no_stream_keeps_another_out(floor: Floor) -> None:
+    limited(floor, "limits: {concurrency: 1}, ")
+    counting = Counting(0.02)
+    floor.tools.behave("/limited", counting)
+    many_calls(floor, "greedy", 20)
+    with floor.dispatching():
+        eventually(lambda: counting.bodies)
+        modest = floor.turn("limited", key="modest", of="modest")
+        modest.until(IntentState.SETTLED)
+        served = [b"greedy" in body for body in counting.bodies]
+        assert served.count(True) < 15
+        eventually(lambda: len(counting.bodies) == 21)
+
+
+def test_a_call_that_waits_for_room_says_so(floor: Floor) -> None:
+    limited(floor, "limits: {concurrency: 1}, ")
+    turn = floor.turn("limited")
+    state, force = floor.ledger.read(TENANT, turn.key), floor.tables.current(TENANT)
+    assert reasons_under(Unfolding(state, floor.clock()), force)(turn.intent) == "limited"
