@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from effects.strict_json import JSONValue
 from effects.table import EffectTable
 from gateway.turn.finished_call import FinishedCall, write_call
 from gateway.turn.scanner import BlockScanner
@@ -14,7 +15,7 @@ from ledger.state import StreamState
 TOOL = "book"
 
 
-def table(url: str) -> dict[str, object]:
+def table(url: str) -> dict[str, JSONValue]:
     """The effect table of the bench: one WRITE at ``url``."""
     return {"tools": {TOOL: {"effect": "WRITE", "writes": ["seat:{seat}"], "upstream": {"http": url}}}}
 

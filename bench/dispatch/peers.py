@@ -17,7 +17,7 @@ def dbos_steps(admin_url: str, seconds: float) -> float:
     """Steps a second of workflows with two steps that do nothing, many at a time."""
     from dbos import DBOS, DBOSConfig
 
-    config = DBOSConfig(name="bench", system_database_url=libpq(admin_url), run_admin_server=False)
+    config = DBOSConfig(name="bench", system_database_url=libpq(admin_url))
     DBOS(config=config)
 
     @DBOS.step()
@@ -56,14 +56,15 @@ async def _pgqueuer_jobs(admin_url: str, seconds: float) -> float:
     import psycopg
     from pgqueuer import PgQueuer, PsycopgDriver, Queries
     from pgqueuer.models import Job
+    from psycopg import sql
 
     url = libpq(admin_url)
     name = f"bench{uuid4().hex}"
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f'create database "{name}"')  # type: ignore[arg-type]
+        connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
     own = libpq(make_url(admin_url).set(database=name).render_as_string(hide_password=False))
-    async with await psycopg.AsyncConnection.connect(own, autocommit=True) as connection:
-        driver = PsycopgDriver(connection)
+    async with await psycopg.AsyncConnection.connect(own, autocommit=True) as working:
+        driver = PsycopgDriver(working)
         queries = Queries(driver)
         await queries.install()
         count = 2000

@@ -137,9 +137,9 @@ class GroupTransaction:
             for row in drafts[place].side
             if not isinstance(row, BatchReplay)
         ]
-        for rows in [side] if together else [[row] for row in side]:
-            with _blamed(rows):
-                write_side(connection, driver, rows)
+        for written in [side] if together else [[row] for row in side]:
+            with _blamed(written):
+                write_side(connection, driver, written)
 
     def _commit(self, connection: Connection, drafts: Sequence[Draft]) -> None:
         driver = driver_connection(connection)

@@ -1,6 +1,7 @@
 """No licence for a tool that is paused; the rows that keep tools to their limits."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
@@ -23,7 +24,7 @@ def _shard() -> sa.Column[int]:
     )
 
 
-def _column(name: str, kind: sa.types.TypeEngine[object], comment: str) -> sa.Column[object]:
+def _column(name: str, kind: sa.types.TypeEngine[Any], comment: str) -> sa.Column[Any]:
     return sa.Column(name, kind, nullable=False, comment=comment)
 
 
