@@ -6,6 +6,7 @@ a second, however often somebody scrapes.
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 
@@ -19,20 +20,27 @@ from prometheus_client import (
     PlatformCollector,
     ProcessCollector,
     generate_latest,
+    start_http_server,
 )
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from gateway.errors import Unavailable
+from gateway.tally import Tally
+from ledger.braking.pausing import Pauses
+from ledger.braking.stops import Stops
 from ledger.errors import LedgerError
-from ledger.listing import OpenDoubts, open_doubts
+from ledger.listing import OpenDoubts, count_awaiting_approval, open_doubts
 from ledger.log.entries import Pending, StoredCheckpoint
 from ledger.log.reader import LogReader
 from ledger.log.sealer import Sealed
 
 FRESH = 1.0
 """Seconds for which an answer of the database is good."""
+
+LOOPBACK = "127.0.0.1"
 
 _ROUNDS = (1, 8, 64, 256, 1024, 4096, 20_000)
 
@@ -47,6 +55,9 @@ class Standing:
     pending: Pending
     checkpoint: StoredCheckpoint | None
     doubts: OpenDoubts
+    paused: int
+    stopped: int
+    awaiting_approval: int
 
 
 class LedgerCollector(Collector):
@@ -79,6 +90,9 @@ class LedgerCollector(Collector):
                 self._reader.pending(),
                 self._reader.checkpoint(),
                 open_doubts(self._engine),
+                sum(map(len, Pauses(self._engine).all().values())),
+                sum(map(len, Stops(self._engine).all().values())),
+                count_awaiting_approval(self._engine),
             )
         except (LedgerError, SQLAlchemyError) as error:
             _log.warning("metrics_without_database", error=type(error).__name__)
@@ -86,13 +100,14 @@ class LedgerCollector(Collector):
 
 
 class Meter:
-    """The metrics of one process over ``engine``. ``sealed`` and ``failed`` are told by its sealing."""
+    """The metrics of one process over ``engine``. ``sealed`` and ``failed`` are told by its sealing, ``tally`` by its ledgers."""
 
     def __init__(self, engine: Engine) -> None:
         self._registry = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self._registry)
         self._registry.register(LedgerCollector(engine))
+        self.tally = Tally(self._registry)
         self._events = Counter(
             "commitgate_sealed_events", "Events that this process sealed.", registry=self._registry
         )
@@ -133,13 +148,42 @@ class Meter:
         """All metrics in Prometheus' text format 0.0.4."""
         return generate_latest(self._registry)
 
+    @contextmanager
+    def serving(self, port: int | None) -> Iterator[str | None]:
+        """Answer ``GET /metrics`` on loopback while the block runs; gives the address. ``port`` 0: any; None: do not.
+
+        Raises Unavailable where the port cannot be had.
+        """
+        if port is None:
+            yield None
+            return
+        try:
+            server, thread = start_http_server(port, LOOPBACK, self._registry)
+        except OSError as error:
+            raise Unavailable(f"cannot listen on {LOOPBACK}:{port}: {error.strerror}") from error
+        try:
+            yield f"http://{LOOPBACK}:{server.server_port}/metrics"
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
 
 def _families(standing: Standing) -> Iterator[GaugeMetricFamily]:
     pending, signed = standing.pending, standing.checkpoint
     yield _gauge("commitgate_log_size", "Events in the sealed log.", standing.size)
     yield _gauge("commitgate_unsealed_events", "Events that are committed and not sealed.", pending.events)
     yield _gauge("commitgate_sealing_lag_seconds", "Age of the oldest event not sealed.", pending.lag_seconds)
+    yield _gauge("commitgate_paused_tools", "Pauses of tools, of all tenants.", standing.paused)
+    yield _gauge(
+        "commitgate_speculation_stopped_tools", "Tools that send no read early at present.", standing.stopped
+    )
     yield _gauge("commitgate_doubts_open", "Calls in doubt, of all tenants.", standing.doubts.count)
+    yield _gauge(
+        "commitgate_approvals_waiting",
+        "Calls that wait for a person, of all tenants.",
+        standing.awaiting_approval,
+    )
     yield _gauge(
         "commitgate_oldest_doubt_age_seconds",
         "How long the oldest call in doubt has been so; 0 if there is none.",

@@ -55,6 +55,7 @@ def explain(
         "effect": judged.effect.value,
         "known": judged.known,
         "may_speculate": judged.may_speculate,
+        "speculation_stopped": tool in force.brakes.stopped,
         "because": judged.because,
         "footprint": judged.footprint.to_json(),
         "approval": None if asks is None else asks.value,

@@ -104,4 +104,9 @@ class Summary:
 
     def _early_reads(self) -> dict[str, int]:
         found = self.reconciled
-        return {"used": found.early_used, "wasted": found.early_wasted, "stale": found.early_stale}
+        return {
+            "used": found.early_used,
+            "wasted": found.early_wasted,
+            "stale": found.early_stale,
+            "adopted": found.early_adopted,
+        }

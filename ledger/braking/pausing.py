@@ -119,7 +119,7 @@ def _of(connection: Connection, tenant: str) -> list[Pause]:
 
 def _locked(connection: Connection, tenant: str) -> list[Pause]:
     """What is paused, and stays so until the transaction ends: operators change it one after the other."""
-    connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"pauses of {tenant}", 0))))
+    connection.execute(text("lock table ledger.pauses in share row exclusive mode"))
     return _of(connection, tenant)
 
 

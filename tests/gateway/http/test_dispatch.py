@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.gateway.http.front import Front, problem
+from tests.gateway.toolserver import eventually
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +38,16 @@ def test_pauses_and_resumes(front: Front) -> None:
         front.client.post("/v1/dispatch/resume", json={"tool": "put"}).headers["ETag"]
         == before.headers["ETag"]
     )
+
+
+def test_the_gauge_follows(front: Front) -> None:
+    def paused() -> float:
+        lines = front.client.get("/metrics").text.splitlines()
+        return next(float(line.split()[1]) for line in lines if line.startswith("commitgate_paused_tools "))
+
+    assert eventually(lambda: paused() == 0)
+    front.client.post("/v1/dispatch/pause", json={"tool": "put"})
+    assert eventually(lambda: paused() == 1)
 
 
 def test_a_precondition_is_kept(front: Front) -> None:
