@@ -1,5 +1,5 @@
-"""Where a tool is called: an HTTP URL, or a tool of an MCP server that the table names (interface.md, "Tools
-(upstreams)").
+"""Where a tool is called: an HTTP URL, a tool of an MCP server that the table names, a Python function, or statements in
+the ledger's own database (interface.md, "Tools (upstreams)").
 """
 
 from typing import Annotated, Self
@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from effects.outbound import refuse_odd_number
 from effects.secrets import Headers, Variables
+from effects.statements import Statements
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -41,43 +42,62 @@ def _checked(url: str) -> str:
 Url = Annotated[str, AfterValidator(_checked)]
 
 
+Function = Annotated[
+    str,
+    Field(
+        max_length=256,
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$",
+    ),
+]
+"""A function as ``module:function``."""
+
 Pin = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 """Digest of a tool's definition, as ``import-mcp`` prints it."""
 
 
 class Upstream(BaseModel):
-    """Either ``http``, the URL that takes the tool's POST, or ``mcp``, the alias of a server of the table.
+    """One of ``http``, the URL that takes the tool's POST; ``mcp``, the alias of a server of the table; ``python``, a function
+    as ``module:function``; ``postgres``, statements that run inside the ledger's own database.
 
     ``tool``: what the MCP server calls the tool, where that is not its name in the table. ``headers``: sent with each call
-    to ``http``, beside the gateway's own.
+    to ``http``, beside the gateway's own. ``env``: variables of the processes that run the ``python`` function.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     http: Url | None = None
     mcp: str | None = Field(default=None, min_length=1)
+    python: Function | None = None
+    postgres: Statements | None = None
     tool: str | None = Field(default=None, min_length=1, max_length=256)
     headers: Headers | None = None
+    env: Variables | None = None
 
     @model_validator(mode="after")
-    def _one_of_two(self) -> Self:
-        if (self.http is None) == (self.mcp is None):
-            raise ValueError("an upstream is either {http: URL} or {mcp: SERVER}")
+    def _one_kind(self) -> Self:
+        if sum(one is not None for one in (self.http, self.mcp, self.python, self.postgres)) != 1:
+            raise ValueError("an upstream is one of {http: URL}, {mcp: SERVER}, {python: 'm:f'}, {postgres: ...}")
         if self.tool is not None and self.mcp is None:
             raise ValueError("tool is the name of a tool at an MCP server; this is none")
         if self.headers is not None and self.http is None:
             raise ValueError("headers are for {http: URL}; those of an MCP server stand under servers")
+        if self.env is not None and self.python is None:
+            raise ValueError("env is for {python: 'module:function'}; that of an MCP server stands under servers")
         return self
 
     @property
     def kind(self) -> str:
         """What it speaks, and so which adapter sends its calls."""
-        return "http" if self.mcp is None else "mcp"
+        return next(kind for kind in ("http", "mcp", "python", "postgres") if getattr(self, kind) is not None)
 
     @property
     def name(self) -> str:
-        """What calls of one upstream share: the origin of the URL, or ``mcp:<alias>``."""
-        return f"mcp:{self.mcp}" if self.http is None else origin(self.http)
+        """What calls of one upstream share: the origin of the URL, ``mcp:<alias>``, ``python:<module>``, ``postgres``."""
+        if self.http is not None:
+            return origin(self.http)
+        if self.python is not None:
+            return f"python:{self.python.partition(':')[0]}"
+        return f"mcp:{self.mcp}" if self.mcp is not None else "postgres"
 
 
 class Server(BaseModel):
@@ -105,3 +125,8 @@ class Server(BaseModel):
         if self.env is not None and self.command is None:
             raise ValueError("env is for a server with a command")
         return self
+
+
+def runs_locally(upstream: Upstream, server: Server | None) -> bool:
+    """Whether whoever writes the table runs code of his own by it: on the dispatcher's machine, or in its database."""
+    return upstream.kind in ("python", "postgres") or (server is not None and server.command is not None)
