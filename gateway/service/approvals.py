@@ -118,5 +118,7 @@ class Approvals:
 
         state = self._ledger.append(principal.tenant, commit_key, decide).state
         self._wake()
-        reasons = reasons_under(begin(self._ledger, state, self._clock()), self._tables.current(principal.tenant))
+        reasons = reasons_under(
+            begin(self._ledger, state, self._clock()), self._tables.current(principal.tenant)
+        )
         return intent_view(state, state.intents[intent_id], reasons)

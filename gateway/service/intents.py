@@ -34,8 +34,10 @@ class Intents:
         self._clock = clock
         self._wake = wake
 
-    def post(self, principal: Principal, commit_key: str, posted: PostedIntent) -> tuple[View, bool]:
-        """Hold the call, or find it: (the intent, whether it is a replay).
+    def post(
+        self, principal: Principal, commit_key: str, posted: PostedIntent, *, traceparent: str | None = None
+    ) -> tuple[View, bool]:
+        """Hold the call, or find it: (the intent, whether it is a replay). ``traceparent``: kept with a call that is held.
 
         Raises what ``gateway.turn.posting.post_intent`` raises, and ``UnknownCommitKey``.
         """
@@ -48,6 +50,7 @@ class Intents:
                 raise UnknownCommitKey(commit_key)
             force = self._tables.current(principal.tenant)
             unfolding = begin(self._ledger, state, self._clock())
+            unfolding.traceparent = traceparent
             intent, replayed = post_intent(unfolding, posted, self._scanner, force)
             intent_id = intent.intent_id
             advance(unfolding, force)
@@ -79,5 +82,7 @@ class Intents:
     def _view(
         self, principal: Principal, state: StreamState, intent: Intent, *, provisional: bool = False
     ) -> View:
-        reasons = reasons_under(begin(self._ledger, state, self._clock()), self._tables.current(principal.tenant))
+        reasons = reasons_under(
+            begin(self._ledger, state, self._clock()), self._tables.current(principal.tenant)
+        )
         return intent_view(state, intent, reasons, provisional=provisional)

@@ -108,7 +108,9 @@ class Streams:
         """The whole stream. Raises ``UnknownCommitKey``."""
         principal.require(Role.RUNTIME, Role.DECODER, Role.AUDITOR, Role.OPERATOR)
         state = self.state(principal, commit_key)
-        reasons = reasons_under(begin(self._ledger, state, self._clock()), self._tables.current(principal.tenant))
+        reasons = reasons_under(
+            begin(self._ledger, state, self._clock()), self._tables.current(principal.tenant)
+        )
         return stream_view(state, reasons, with_ids=with_ids)
 
     def state(self, principal: Principal, commit_key: str) -> StreamState:
@@ -144,11 +146,13 @@ class Streams:
         *,
         batch_id: str | None = None,
         raw_body: bytes = b"",
+        traceparent: str | None = None,
     ) -> WrittenBatch:
         """Append a batch of token events and all that follows from it, or nothing.
 
         The same ``batch_id`` with the same raw body is answered from what was written; raises ``BatchIdReused`` if the
-        body differs. Raises what ``gateway.turn.tokens.write_tokens`` raises, and ``UnknownCommitKey``.
+        body differs. ``traceparent``: kept with the calls that the batch holds; no part of what makes a replay. Raises
+        what ``gateway.turn.tokens.write_tokens`` raises, and ``UnknownCommitKey``.
         """
         principal.require(Role.DECODER)
         reached(FailPoint.RULING_RECEIVED)
@@ -164,6 +168,7 @@ class Streams:
                 raise UnknownCommitKey(commit_key)
             force = self._tables.current(principal.tenant)
             unfolding = begin(self._ledger, state, self._clock())
+            unfolding.traceparent = traceparent
             write_tokens(unfolding, writer_epoch, events, self._scanner, force)
             advance(unfolding, force)
             reasons = reasons_under(unfolding, force)
