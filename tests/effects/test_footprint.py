@@ -1,7 +1,7 @@
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from effects.classes import EffectClass
@@ -96,11 +96,13 @@ def test_a_list_gives_a_key_per_element_and_several_lists_their_product() -> Non
     assert fill("{x}-{x}", x=[1, 2]) == {"1-1", "2-2"}
 
 
+@example([""], ["\x00"])
 @given(st.lists(scalars, min_size=1, max_size=4), st.lists(scalars, min_size=1, max_size=4))
 def test_the_product_is_that_of_the_single_fillings(xs: list[object], ys: list[object]) -> None:
     template = Template.parse("a:{x}:b:{y}")
     single = [template.fill({"x": x, "y": y}) for x, y in product(xs, ys)]
-    assert template.fill({"x": xs, "y": ys}) == frozenset().union(*(one for one in single if one is not None))
+    whole = None if None in single else frozenset().union(*(one for one in single if one is not None))
+    assert template.fill({"x": xs, "y": ys}) == whole
 
 
 @pytest.mark.parametrize(
