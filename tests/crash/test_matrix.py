@@ -29,5 +29,7 @@ def test_every_combination(
         table.keep([trial.row])
         if trial.faults:
             wrong.append(f"{case}: {trial.faults}")
-    report(f"crash matrix over {upstream}, piece {piece + 1} of {PIECES}: {len(mine)} cases, {len(wrong)} red")
+    report(
+        f"crash matrix over {upstream}, piece {piece + 1} of {PIECES}: {len(mine)} cases, {len(wrong)} red"
+    )
     assert wrong == []
