@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime
 
+import structlog
 from sqlalchemy import Engine
 
 from ledger.cache import StateCache
@@ -32,6 +33,7 @@ from ledger.group.row import await_row
 from ledger.group.side import extend_lease
 from ledger.group.transaction import GroupTransaction
 from ledger.group.writer import GroupWriter
+from ledger.observing import NOBODY, Observer
 from ledger.payload import fresh_salt
 from ledger.read import read_batch, read_events, read_whole
 from ledger.server import server_of
@@ -57,6 +59,7 @@ TRIES = 50
 AGAIN_THREADS = 4
 """Threads in which submitted changes are decided again."""
 
+_log = structlog.get_logger(__name__)
 _LONGEST_PAUSE = 0.05
 _TURN = 0.05
 
@@ -79,12 +82,14 @@ class Ledger:
         cached_streams: int = 1024,
         notify: bool = False,
         places: int = 1,
+        observer: Observer = NOBODY,
     ) -> None:
         """See the class; ``cached_streams``: folded states to keep in memory.
 
         ``notify``: releases are announced on the channel ``commitgate``. ``places``: group commits that may be
-        under way at the same time.
+        under way at the same time. ``observer``: told of what is written.
         """
+        self._observer = observer
         self._engine = engine
         self._clock = clock
         self._salt = salt
@@ -93,7 +98,8 @@ class Ledger:
         self._cache = StateCache(cached_streams)
         self._server = server_of(engine)
         self._server.on_change(self.forget)
-        self._writer = GroupWriter(GroupTransaction(engine, sleep, notify=notify), places=places)
+        transaction = GroupTransaction(engine, sleep, notify=notify)
+        self._writer = GroupWriter(transaction, places=places, observer=observer)
         self._turns = Turns()
         self._again = ThreadPoolExecutor(AGAIN_THREADS, "commitgate-again")
 
@@ -104,7 +110,8 @@ class Ledger:
     def warm(self, streams: Sequence[StreamName]) -> None:
         """Remember the states of all of these streams, read in one statement where they are not remembered yet.
 
-        Whoever decides about them next need not read them one by one. Raises LedgerUnavailable.
+        Whoever decides about them next need not read them one by one. A stream that cannot be folded is passed over:
+        that is for whoever decides about it to say. Raises LedgerUnavailable.
         """
         # One stream may hold several calls that wait; read twice, its events would not follow each other.
         unknown = [stream for stream in dict.fromkeys(streams) if self._cache.get(stream) is None]
@@ -114,7 +121,12 @@ class Ledger:
             met = self._server.changes
             found = read_whole(connection, unknown)
         for stream, events in found.items():
-            self._remember(stream, fold_all(initial(stream.tenant, stream.commit_key), events), met)
+            try:
+                state = fold_all(initial(stream.tenant, stream.commit_key), events)
+            except Exception as error:  # noqa: BLE001 - one broken stream must not keep the others waiting
+                _log.error("stream_unreadable", commit_key=stream.commit_key, error=repr(error))
+                continue
+            self._remember(stream, state, met)
 
     def events(self, tenant: str, commit_key: str, after: int, limit: int) -> list[Event]:
         """Up to ``limit`` events with a seq above ``after``, in order. Raises LedgerUnavailable."""
@@ -225,7 +237,7 @@ class Ledger:
         def ended(verdict: BaseException | None) -> None:
             if verdict is None:
                 self._remember(stream, ready.after, ready.met)
-                told(Appended(ready.after, ready.events))
+                told(self._done(ready))
             elif isinstance(verdict, Conflict):
                 again()
             else:
@@ -272,7 +284,12 @@ class Ledger:
         except Conflict:
             return None
         self._remember(stream, ready.after, met)
-        return Appended(ready.after, ready.events)
+        return self._done(ready)
+
+    def _done(self, ready: Draft) -> Appended:
+        appended = Appended(ready.after, ready.events)
+        self._observer.appended(appended)
+        return appended
 
     def _await_row(self, stream: StreamName) -> None:
         """Wait until nobody holds the stream's row: here, so that no group of others has to.

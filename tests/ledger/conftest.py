@@ -38,3 +38,10 @@ def owner(module_database) -> Iterator[Engine]:
 @pytest.fixture
 def ledger(engine: Engine) -> Ledger:
     return Ledger(engine, clock=lambda: datetime.now(UTC))
+
+
+@pytest.fixture
+def planter(module_database) -> Iterator[Planter]:
+    planter = Planter(module_database.admin_url)
+    yield planter
+    planter.close()

@@ -292,3 +292,14 @@ def test_a_stream_that_is_named_twice_is_remembered_once(ledger, engine, tenant)
     other, name = other_process(engine), StreamName.of(tenant, KEY)
     other.warm([name, name])
     assert other._cache.get(name) == state
+
+
+def test_a_stream_that_cannot_be_folded_is_left_to_whoever_decides_about_it(ledger, engine, tenant, planter):
+    """One such stream once kept a dispatcher from every call."""
+    good = ledger.append(tenant, KEY, these(opened(), drafted(0, 6))).state
+    ledger.append(tenant, "broken", these(opened(), drafted(0, 6)))
+    names = [StreamName.of(tenant, "broken"), StreamName.of(tenant, KEY)]
+    planter.forget("events", names[0], "seq = 1")
+    other = other_process(engine)
+    other.warm(names)
+    assert [other._cache.get(name) for name in names] == [None, good]

@@ -1,6 +1,5 @@
 """Reconciliation on the real ledger: a clean one has no findings, and each planted fault gives exactly its own."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -14,17 +13,9 @@ from ledger.reconcile.run import Options, Reconciliation, run
 from ledger.sharding import StreamName, shard_of_tenant
 from tests.gateway.turn.desk import spell, table
 from tests.ledger.liveturn import LiveTurn, find_blocks
-from tests.ledger.planting import Planter
 from tests.ledger.story import these
 
 K = FindingKind
-
-
-@pytest.fixture
-def planter(module_database) -> Iterator[Planter]:
-    planter = Planter(module_database.admin_url)
-    yield planter
-    planter.close()
 
 
 @pytest.fixture
