@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 
 from ledger.append import Ledger
 from ledger.connect import connect
+from tests.ledger.planting import Planter
 
 _NUMBERS = count()
 
