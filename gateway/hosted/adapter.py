@@ -98,7 +98,6 @@ class HostedStream(ABC):
 
     def _reset(self) -> None:
         """Forget what was gathered."""
-        self._said: list[str] = []
         self._calls: list[GatheredCall] = []
         self._drafted = 0
         self._end: End | None = None
@@ -109,7 +108,6 @@ class HostedStream(ABC):
 
     def _say(self, delta: str) -> None:
         if delta:
-            self._said.append(delta)
             self._lane.say(delta)
 
     def _open(self, name: str, call_id: str | None) -> GatheredCall:
@@ -127,7 +125,7 @@ class HostedStream(ABC):
             self._drafted += 1
 
     def _gathered(self) -> Finished:
-        return self._finished("".join(self._said), self._calls)
+        return self._finished(self._lane.said, self._calls)
 
     def _finished(self, text: str, calls: list[GatheredCall]) -> Finished:
         last = calls[-1] if calls else None

@@ -60,6 +60,12 @@ class Lane:
         if self._drafts:
             self._rule(0)
 
+    @property
+    def said(self) -> str:
+        """All text of the message so far."""
+        drafted = (piece.text for piece in self._drafts if piece.call is None)
+        return "".join(drafted) + characters(self._tail.held)
+
     def settle(self, finished: Finished) -> None:
         """The finished message rules: drafts are accepted up to the first that it does not say, and the rest of it follows."""
         text = characters(finished.text)

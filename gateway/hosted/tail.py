@@ -18,17 +18,17 @@ class TextTail:
 
     def __init__(self) -> None:
         """Nothing is held back."""
-        self._held = ""
+        self.held = ""
 
     def take(self, delta: str) -> str:
         """What may be said after ``delta``; may be empty."""
-        text = self._held + delta
+        text = self.held + delta
         begun = _BEGUN.search(text)
         at = len(text) if begun is None else begun.start()
-        self._held = text[at:]
+        self.held = text[at:]
         return characters(text[:at])
 
     def flush(self) -> str:
         """What is held back, since something else than text follows."""
-        held, self._held = self._held, ""
+        held, self.held = self.held, ""
         return characters(held)
