@@ -39,17 +39,19 @@ def test_a_cut_in_the_create_voids_it_and_all_that_follows(
         assert all(i["block"] == "voided" and not i["final"] for i in voided)
 
         turn.play(rest)
-        assert _sent(shop) == ["get_coupon"] * (2 * early)
+        # What is asked again adopts what was answered, and is sent for itself once the delete has overtaken that.
+        assert _sent(shop) == ["get_coupon"] * early
+        assert turn.counts()["intent.adopted"] == early
         turn.tell(last)
         turn.tell(end)
         create, delete, read = turn.settled()
-        assert (create["attempts"], delete["attempts"], read["attempts"]) == (1, 1, 1 + early)
+        assert (create["attempts"], delete["attempts"], read["attempts"]) == (1, 1, 1)
         assert all(i["round"] == 1 for i in (create, delete, read))
 
         assert turn.counts()["intent.stale"] == early
         summary = check(CREATE_FIRST, turn, shop, module_database, f"gate {source} {policy}")
         assert (summary.blocks_cleared, summary.blocks_voided) == (3, 3)
-        assert (summary.early_used, summary.early_wasted, summary.early_stale) == (0, early, early)
+        assert (summary.early_used, summary.early_wasted, summary.early_adopted) == (0, 0, early)
 
 
 @pytest.mark.parametrize("source", SOURCES)
