@@ -131,9 +131,11 @@ def _finished(state: StreamState, event: Event, body: Mapping[str, Any]) -> Stre
 
 
 def _block_decided(block: BlockState) -> Handler:
-    def handle(state: StreamState, _event: Event, body: Mapping[str, Any]) -> StreamState:
+    def handle(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
+        cleared_at = event.at if block is BlockState.CLEARED else None
         for intent_id in body["intents"]:
-            state = _with_intent(state, replace(state.intents[intent_id], block=block))
+            decided = replace(state.intents[intent_id], block=block, cleared_at=cleared_at)
+            state = _with_intent(state, decided)
         return state
 
     return handle
@@ -164,14 +166,18 @@ def _held(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamSt
         effect_version=body["effect_version"],
         footprint=Footprint.from_json(body["footprint"]),
         reason=body.get("reason"),
+        block_ordinal=body.get("block_ordinal", body["ordinal"]),
         asked_because=body.get("approval"),
+        held_at=event.at,
+        traceparent=body.get("traceparent"),
     )
     return _with_intent(state, intent)
 
 
-def _released(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
+def _released(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
     return replace(
         intent,
+        released_at=event.at,
         state=IntentState.RELEASED,
         reason=None,
         release=Release(body["release"]),
@@ -218,6 +224,7 @@ def _started(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
         settled_seq=None,
         answered_early=intent.release is Release.EARLY,
         approval=approval.spent(intent.approval, body["attempt"]),
+        inside=body.get("inside") is True,
         adopted_from=None,
         adopted_attempt=None,
         result_status=None,
@@ -239,7 +246,14 @@ def _answered(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
 
 
 def _settled(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
-    return _answered(intent, event, body) if body["attempt"] == intent.open_attempt else intent
+    if body["attempt"] != intent.open_attempt:
+        return intent
+    answered = _answered(intent, event, body)
+    if body.get("unsent") is not True:
+        return answered
+    # What a person allowed was not done.
+    unspent = approval.spent(intent.approval, None)
+    return replace(answered, unsent_attempts=intent.unsent_attempts + 1, approval=unspent)
 
 
 def _unanswered(intent: Intent) -> bool:

@@ -65,7 +65,11 @@ class Intent:
     the intent and the dispatch whose answer it takes for its own; None where it is one of its own. ``redacted``: its
     arguments, names, footprint and answer were taken away. ``asked_because``: why a person has to decide, once that was
     asked for or was true when it was held; ``approval``: what the person said. ``detail``: more about ``reason``.
-    ``doubted_at``: when it was last found in doubt, ``probes``: how often it was probed since.
+    ``doubted_at``: when it was last found in doubt, ``probes``: how often it was probed since. ``held_at``, ``cleared_at``,
+    ``released_at``: when it was first held, its block cleared, it last released; for people and measurements, never for
+    order. ``traceparent``: W3C trace context of the request that asked for it. ``inside``: its latest dispatch runs in the
+    ledger's own database. ``unsent_attempts``: dispatches that certainly did not happen. ``block_ordinal``: its place among the
+    calls of its own block, however the text was cut (``ordinal`` counts all that begin in one token).
     """
 
     intent_id: str
@@ -108,16 +112,28 @@ class Intent:
     resolved: bool = False
     retry_at: datetime | None = None
     redacted: bool = False
+    block_ordinal: int = 0
     asked_because: str | None = None
     approval: Approval | None = None
     detail: Mapping[str, object] | None = None
     doubted_at: datetime | None = None
     probes: int = 0
+    held_at: datetime | None = None
+    cleared_at: datetime | None = None
+    released_at: datetime | None = None
+    traceparent: str | None = None
+    inside: bool = False
+    unsent_attempts: int = 0
 
     @property
     def place(self) -> tuple[int, int]:
         """Its place in its branch: (start, ordinal)."""
         return (self.start, self.ordinal)
+
+    @property
+    def certainly_unsent(self) -> bool:
+        """Whether it is known of every dispatch so far that it did not happen."""
+        return self.attempts == self.unsent_attempts
 
     @property
     def terminal(self) -> bool:

@@ -32,7 +32,7 @@ def advance(unfolding: Unfolding, force: TableInForce) -> None:
     while before != unfolding.state.seq:
         before = unfolding.state.seq
         for intent in left_alone(unfolding.state):
-            _hold_again(unfolding, intent, "adopted_read_failed")
+            hold_again(unfolding, intent, "adopted_read_failed")
         _mark_stale(unfolding, standing)
         for action in (gate.Action.FINALISE, None):
             for intent_id in standing.living():
@@ -84,7 +84,7 @@ def _sent(intent: Intent) -> gate.Sent:
 
 def may_have_happened(intent: Intent) -> bool:
     """Whether a dispatch of a call that is no read was lost: it is sent again with its key, or it is in doubt."""
-    return intent.attempts > 0 and intent.idempotency_key is not None
+    return not intent.certainly_unsent and intent.idempotency_key is not None
 
 
 def _answer(unfolding: Unfolding, standing: Standing, case: Case) -> gate.Answer:
@@ -207,17 +207,18 @@ def _release_or_hold(unfolding: Unfolding, force: TableInForce, case: Case, deci
             because = Because.FORK_REPEATS if repeats(unfolding.inherited, case) else None
             approving.ask(unfolding, force, case, because)
     elif decision.action is gate.Action.HOLD and intent.state is IntentState.RELEASED:
-        _hold_again(unfolding, intent, decision.reason)
+        hold_again(unfolding, intent, decision.reason)
 
 
-def _hold_again(unfolding: Unfolding, intent: Intent, reason: str) -> None:
-    """The event says everything that the first one said: the database looks at the class in each of them."""
+def hold_again(unfolding: Unfolding, intent: Intent, reason: str) -> None:
+    """Let a call wait once more. The event says everything that the first one said: the database looks at the class in each of them."""
     body: dict[str, object] = {
         "intent_id": intent.intent_id,
         "reason": reason,
         "round": intent.round,
         "span": [intent.start, intent.end],
         "ordinal": intent.ordinal,
+        "block_ordinal": intent.block_ordinal,
         "byte_start": intent.byte_start,
         "byte_end": intent.byte_end,
         "closed_seq": intent.closed_seq,
@@ -257,7 +258,7 @@ def _key(unfolding: Unfolding, intent: Intent) -> str:
         commit_key=unfolding.state.commit_key,
         branch=intent.branch,
         byte_start=intent.byte_start,
-        ordinal=intent.ordinal,
+        ordinal=intent.block_ordinal,
         block_sha256=hashlib.sha256(accepted).hexdigest(),
         tool=intent.tool or "",
         arguments=canonical(parse(intent.arguments_raw or "{}")),

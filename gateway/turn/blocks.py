@@ -60,6 +60,7 @@ def hold(
         "round": round_,
         "span": [block.start, block.end],
         "ordinal": call.ordinal,
+        "block_ordinal": call.ordinal - block.calls[0].ordinal,
         "byte_start": block.byte_start,
         "byte_end": block.byte_end,
         "closed_seq": branch.token(block.end - 1).seq,
@@ -76,6 +77,8 @@ def hold(
         body["approval"] = asks.value
     if call.built:
         body["arguments_built"] = True  # The block's bytes do not spell them.
+    if unfolding.traceparent is not None:
+        body["traceparent"] = unfolding.traceparent
     unfolding.emit(EventType.INTENT_HELD, body, branch=branch.name, intent_id=identity)
     return unfolding.intent(identity)
 

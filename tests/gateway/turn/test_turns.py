@@ -444,3 +444,18 @@ def test_a_message_holds_a_bounded_number_of_calls_and_deciding_about_them_stays
     finally:
         standing_module.order.CallView = original  # type: ignore[misc]
     assert views < 4 * MAX_LIVING_CALLS
+
+
+def test_an_idempotency_key_does_not_depend_on_how_the_text_was_cut() -> None:
+    """Two blocks that begin in one token are counted together; each is still the first call of its own block."""
+    text = spell("put", name="a") + spell("put", name="b")
+    keys = []
+    for size in (len(text), 4, 1):
+        desk = Desk(size=size)
+        desk.accept(text)
+        desk.claim(desk.intent("put", 0))
+        desk.settle(desk.intent("put", 0))
+        keys.append([desk.intent("put", nth).idempotency_key for nth in (0, 1)])
+    assert None not in keys[0]
+    assert keys[0] == keys[1] == keys[2]
+    assert len(set(keys[0])) == 2
