@@ -6,8 +6,8 @@ import sys
 import structlog
 
 
-def configure_logs() -> None:
-    """Send structured logs to standard error; standard output belongs to what a command prints."""
+def configure_logs(level: str = "info") -> None:
+    """Send structured logs to standard error; standard output belongs to what a command prints. ``level``: the least that is."""
     watched = sys.stderr.isatty()
     renderer: structlog.typing.Processor = (
         structlog.dev.ConsoleRenderer() if watched else structlog.processors.JSONRenderer()
@@ -20,7 +20,7 @@ def configure_logs() -> None:
             _tracebacks() if not watched else structlog.processors.StackInfoRenderer(),
             renderer,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )

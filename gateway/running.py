@@ -6,6 +6,7 @@ from functools import partial
 from sqlalchemy import Engine
 
 from gateway.dispatcher.settings import DispatcherSettings
+from gateway.dispatcher.spans import DispatchSpans
 from gateway.dispatcher.witness import WitnessFile
 from gateway.dispatcher.worker import Dispatcher, Hearing
 from gateway.service.brakes import KnownBrakes
@@ -18,18 +19,22 @@ from gateway.upstream.routing import Later, Routes
 from gateway.wiring import utc_now
 from ledger.append import Ledger
 from ledger.listen import Listener
+from ledger.observing import NOBODY, Observer
 from ledger.work import Work
 
 WITNESS_FOLDER = "databases"
 """Where in the home dispatchers keep what they saw last of each database."""
 
 
-def dispatcher_over(engine: Engine, settings: Settings, quarantine: Quarantine | None = None) -> Dispatcher:
+def dispatcher_over(
+    engine: Engine, settings: Settings, quarantine: Quarantine | None = None, *, observer: Observer = NOBODY
+) -> Dispatcher:
     """A dispatcher over ``engine`` that sends to every kind of upstream; not started yet.
 
-    ``quarantine`` learns which tools of MCP servers it does not call because their definition changed.
+    ``quarantine`` learns which tools of MCP servers it does not call because their definition changed. ``observer``: told
+    of what it writes.
     """
-    ledger = Ledger(engine, clock=utc_now, notify=settings.notify)
+    ledger = Ledger(engine, clock=utc_now, notify=settings.notify, observer=observer)
     hearing: Hearing = partial(Listener, engine) if settings.notify else nullcontext
     return Dispatcher(
         ledger,
@@ -48,10 +53,11 @@ def dispatcher_over(engine: Engine, settings: Settings, quarantine: Quarantine |
         utc_now,
         hearing=hearing,
         witness=WitnessFile(settings.home / WITNESS_FOLDER),
+        spans=DispatchSpans(content=settings.trace_content),
     )
 
 
-def upstreams(settings: Settings, quarantine: Quarantine) -> Upstream:
+def upstreams(settings: Settings, quarantine: Quarantine) -> Routes:
     """Every kind of upstream that there is."""
 
     def mcp() -> Upstream:

@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from gateway.upstream.local import LocalUpstreams
 from gateway.upstream.secrets import Secrets
 
 MIB = 1024 * 1024
@@ -28,7 +29,10 @@ class Settings(BaseSettings):
     ``lease_seconds``: shortest lease of a dispatch; a tool's timeout plus ``lease_margin`` lengthens it.
     ``seal``: whether this process takes part in sealing the log, every ``seal_seconds``, and in signing for it, every
     ``checkpoint_seconds`` in which it grew; with the key in the file ``ledger_key`` (unset: in ``home``; all processes need
-    the same), publishing to the folder ``checkpoints`` (unset: in ``home``).
+    the same), publishing to the folder ``checkpoints`` (unset: in ``home``). ``trace_content``: spans carry arguments and
+    answers of calls, too. ``log_level``: what is logged at least; ``debug`` tells of every dispatch.
+    ``local_upstreams``: whether effect tables may start commands, name Python functions and hold SQL: for every tenant, or for
+    none; unset: for ``tenant`` alone.
     """
 
     model_config = SettingsConfigDict(env_prefix="COMMITGATE_", extra="ignore", frozen=True)
@@ -58,6 +62,9 @@ class Settings(BaseSettings):
     checkpoint_seconds: float = Field(default=1.0, gt=0)
     ledger_key: Path | None = None
     checkpoints: Path | None = None
+    trace_content: bool = False
+    local_upstreams: bool | None = None
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @property
     def secrets(self) -> Secrets:
@@ -65,6 +72,11 @@ class Settings(BaseSettings):
         own = (self.home, self.ledger_key_file)
         env, files = (tuple(part.split(",")) for part in (self.secret_env, self.secret_files))
         return Secrets(env, files, own)
+
+    @property
+    def local(self) -> LocalUpstreams:
+        """Whose tables may run code here."""
+        return LocalUpstreams(self.local_upstreams, self.tenant)
 
     @property
     def ledger_key_file(self) -> Path:

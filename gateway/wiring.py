@@ -25,6 +25,7 @@ from ledger.append import Ledger
 from ledger.braking.stops import Stops
 from ledger.heads import read_heads
 from ledger.log.reader import LogReader
+from ledger.observing import NOBODY, Observer
 
 
 def utc_now() -> datetime:
@@ -55,13 +56,15 @@ def wire(
     wake: Wake = lambda: None,
     notify: bool = False,
     brakes: bool = True,
+    observer: Observer = NOBODY,
 ) -> Wired:
     """Services over ``engine``.
 
     ``wake`` is called when a dispatcher of this process may have work; ``notify``: those of other processes are told
-    by NOTIFY. ``brakes``: whether decisions look at what is paused and at stopped speculation.
+    by NOTIFY. ``brakes``: whether decisions look at what is paused and at stopped speculation. ``observer``: told of what
+    is written.
     """
-    ledger = Ledger(engine, clock=clock, notify=notify)
+    ledger = Ledger(engine, clock=clock, notify=notify, observer=observer)
     known = KnownBrakes(engine, clock)
     tables = EffectTables(ledger, clock, known.of if brakes else None)
     scanner = BlockScanner()

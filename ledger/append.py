@@ -10,9 +10,10 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime
+from typing import TypeVar
 
 import structlog
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from ledger.cache import StateCache
 from ledger.change import (
@@ -33,6 +34,7 @@ from ledger.group.row import await_row
 from ledger.group.side import extend_lease
 from ledger.group.transaction import GroupTransaction
 from ledger.group.writer import GroupWriter
+from ledger.inside import Inside
 from ledger.observing import NOBODY, Observer
 from ledger.payload import fresh_salt
 from ledger.read import read_batch, read_events, read_whole
@@ -59,6 +61,7 @@ TRIES = 50
 AGAIN_THREADS = 4
 """Threads in which submitted changes are decided again."""
 
+T = TypeVar("T")
 _log = structlog.get_logger(__name__)
 _LONGEST_PAUSE = 0.05
 _TURN = 0.05
@@ -98,8 +101,8 @@ class Ledger:
         self._cache = StateCache(cached_streams)
         self._server = server_of(engine)
         self._server.on_change(self.forget)
-        transaction = GroupTransaction(engine, sleep, notify=notify)
-        self._writer = GroupWriter(transaction, places=places, observer=observer)
+        self._transaction = GroupTransaction(engine, sleep, notify=notify)
+        self._writer = GroupWriter(self._transaction, places=places, observer=observer)
         self._turns = Turns()
         self._again = ThreadPoolExecutor(AGAIN_THREADS, "commitgate-again")
 
@@ -186,6 +189,37 @@ class Ledger:
                     newer = self._read(stream)
                 state = newer
         raise AppendContention(f"{TRIES} tries to append to {commit_key!r}, and others were faster each time")
+
+    def append_with(
+        self,
+        tenant: str,
+        commit_key: str,
+        work: Callable[[Connection], T],
+        decide: Callable[[StreamState, T], Change],
+    ) -> Appended:
+        """As ``append``, and the transaction does ``work`` first; ``decide`` is given what came of it (``ledger.inside``).
+
+        An empty change rolls the work back. Both may be asked again. Raises what ``append`` and ``work`` raise; behind
+        OutcomeUnknown the same may be asked again: it sees what became of it.
+        """
+        stream = StreamName.of(tenant, commit_key)
+        inside = Inside(stream, self._newest, self._draw)
+        ready, state = inside.append(self._engine, self._transaction, work, decide)
+        if ready is None:
+            return Appended(state, ())
+        self._remember(stream, ready.after, ready.met)
+        return self._done(ready)
+
+    def _newest(self, connection: Connection, stream: StreamName) -> tuple[StreamState, int]:
+        """The state that ``connection`` shows, and under how many changes of the server."""
+        met, known = self._server.changes, self._cache.get(stream)
+        if met != self._server.changes:
+            known, met = None, self._server.changes
+        state = known or initial(stream.tenant, stream.commit_key)
+        return fold_all(state, read_events(connection, stream, after=state.seq)), met
+
+    def _draw(self, stream: StreamName, state: StreamState, change: Change, met: int) -> Draft:
+        return draft(stream, state, change, at=self._clock(), salt=self._salt, met=met)
 
     def submit(
         self, tenant: str, commit_key: str, decide: Callable[[StreamState], Change]

@@ -51,6 +51,15 @@ def list_awaiting_approval(engine: Engine, tenant: str, *, limit: int) -> list[d
     return _rows(engine, query)
 
 
+def count_awaiting_approval(engine: Engine) -> int:
+    """How many intents of all tenants await a person's approval now."""
+    # As above: the condition has to stand in the statement itself.
+    awaiting = literal(IntentState.AWAITING_APPROVAL.value, literal_execute=True)
+    query = select(func.count()).where(intents.c.shard.in_(range(SHARDS)), intents.c.state == awaiting)
+    with engine.connect() as connection:
+        return int(connection.execute(query).scalar_one())
+
+
 @dataclass(frozen=True, slots=True)
 class OpenDoubts:
     """The intents in doubt of all tenants. ``oldest_seconds``: how long the oldest has been; 0 if there is none."""

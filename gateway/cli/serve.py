@@ -22,6 +22,7 @@ from gateway.running import dispatcher_over
 from gateway.sealing import sealing
 from gateway.service.keyring import Keyring
 from gateway.settings import Settings
+from gateway.tracing import configure_traces
 from gateway.upstream.mcp.definitions import Quarantine
 from gateway.wiring import services_over, wire
 from ledger.access.duty import Duty
@@ -40,17 +41,14 @@ def serve(
 ) -> None:
     """Run the gateway, with a dispatcher inside unless --no-dispatch."""
     settings = Settings()
-    configure_logs()
-    failpoints.arm()
-    collect_seldom()
+    _begin(settings, "commitgate-gateway")
     needs = (Duty.WRITER, *([Duty.DISPATCHER] if dispatch else []), _of_the_log(settings))
     with database(settings, "commitgate-gateway", needs) as engine:
         failpoints.watch(engine)
-        quarantine = Quarantine()
-        running = dispatcher_over(engine, settings, quarantine) if dispatch else None
+        quarantine, meter = Quarantine(), Meter(engine)
+        running = dispatcher_over(engine, settings, quarantine, observer=meter.tally) if dispatch else None
         wake = (lambda: None) if running is None else running.wake
-        wired = wire(engine, wake=wake, notify=settings.notify)
-        meter = Meter(engine)
+        wired = wire(engine, wake=wake, notify=settings.notify, observer=meter.tally)
         services = services_over(wired, ready=lambda: _ignore(check_login(engine, needs)), metrics=meter.text)
         may_open = _doors(services.keyring, settings, host)
         http = HttpSettings(body_limit=settings.body_limit, tenant=settings.tenant, may_open=may_open)
@@ -60,11 +58,7 @@ def serve(
         meter.watch(
             "commitgate_live_streams", "Live event streams open here.", lambda: app.state.followers.count
         )
-        meter.watch(
-            "commitgate_quarantined_tools",
-            "Tools of MCP servers that are not called because their definition changed.",
-            lambda: len(quarantine),
-        )
+        _watch(meter, quarantine)
         listening = _listen(host, port)
         for name in (signal.SIGINT, signal.SIGTERM):
             # uvicorn raises the signal once more when it has ended; what is below must still run then.
@@ -81,24 +75,48 @@ def serve(
                 services.keyring.close()
 
 
-def worker() -> None:
+def worker(
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=65535, help="Answer GET /metrics on this port of 127.0.0.1; 0: any free one."
+        ),
+    ] = None,
+) -> None:
     """Run a dispatcher alone; run as many as you like."""
     settings = Settings()
-    configure_logs()
-    failpoints.arm()
-    collect_seldom()
+    _begin(settings, "commitgate-worker")
     needs = (Duty.DISPATCHER, *([Duty.SEALER] if settings.seal else []))
     with database(settings, "commitgate-worker", needs) as engine:
         failpoints.watch(engine)
-        running = dispatcher_over(engine, settings)
+        quarantine, meter = Quarantine(), Meter(engine)
+        _watch(meter, quarantine)
+        running = dispatcher_over(engine, settings, quarantine, observer=meter.tally)
         ended = threading.Event()
         for name in (signal.SIGINT, signal.SIGTERM):
             signal.signal(name, lambda *_: ended.set())
-        with sealing(engine, settings):
+        with sealing(engine, settings, meter), meter.serving(metrics_port) as metrics:
             running.start()
-            write_line({"dispatching": running.worker_id})
+            shown = {} if metrics is None else {"metrics": metrics}
+            write_line({"dispatching": running.worker_id, **shown})
             ended.wait()
             running.stop()
+
+
+def _begin(settings: Settings, service: str) -> None:
+    """What every process that stays does first."""
+    configure_logs(settings.log_level)
+    configure_traces(service)
+    failpoints.arm()
+    collect_seldom()
+
+
+def _watch(meter: Meter, quarantine: Quarantine) -> None:
+    meter.watch(
+        "commitgate_quarantined_tools",
+        "Tools of MCP servers that are not called because their definition changed.",
+        lambda: len(quarantine),
+    )
 
 
 def _doors(keyring: Keyring, settings: Settings, host: str) -> bool:

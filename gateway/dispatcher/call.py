@@ -1,7 +1,7 @@
 """One claimed call, from its first transmission to its recorded outcome (design.md, "Dispatch: what is promised")."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 import structlog
@@ -13,6 +13,7 @@ from gateway.dispatcher.books import Sleep
 from gateway.dispatcher.claim import ClaimedCall
 from gateway.dispatcher.outcome import Outcomes
 from gateway.dispatcher.settings import DispatcherSettings
+from gateway.dispatcher.spans import TOOL_ERROR, DispatchSpans, failing
 from gateway.failpoints import FailPoint, reached
 from gateway.turn.dispatching import Outcome
 from gateway.upstream.port import Answered, MaybeSent, NotSent, Reply, Upstream
@@ -45,6 +46,16 @@ async def _at_once(_tenant: str, _tool: str) -> None:
 
 End = Answered | NotSent | MaybeSent | Fenced | Overdue
 
+_ENDS: Mapping[type[End], str] = {
+    NotSent: "not_sent",
+    MaybeSent: "maybe_sent",
+    Fenced: "fenced",
+    Overdue: "overdue",
+}
+
+UNTRACED = DispatchSpans()
+"""Spans of the process' own tracer, without content."""
+
 
 class Call:
     """Sends one claimed call as often as its class allows, and records what came of it. Used once."""
@@ -59,8 +70,10 @@ class Call:
         monotonic: Callable[[], float],
         sleep: Sleep,
         passed: Passed = _at_once,
+        spans: DispatchSpans = UNTRACED,
     ) -> None:
         """``passed``: awaited before each transmission, with tenant and tool; it returns once that may begin."""
+        self._spans = spans
         self._passed = passed
         self._call = claimed.assignment
         self._lease = claimed.lease
@@ -77,7 +90,12 @@ class Call:
 
     async def run(self) -> asyncio.Task[Reply] | None:
         """Send and record. Answers with the reply still to come where the call is in doubt only by its timeout."""
-        end = await self._send()
+        with self._spans.dispatch(self._call) as self._call:
+            end = await self._send()
+            self._tell(end)
+            return await self._record(end)
+
+    async def _record(self, end: End) -> asyncio.Task[Reply] | None:
         if isinstance(end, Overdue):
             reached(FailPoint.CALL_OVERDUE)
             try:
@@ -110,6 +128,13 @@ class Call:
             await self._outcomes.settle(self._lease, outcome)
         elif isinstance(reply, NotSent) and not self._lost_before:
             await self._outcomes.settle(self._lease, self._unavailable(reply, unsent=True))
+
+    def _tell(self, end: End) -> None:
+        failed = _failure(end)
+        content = end.content if isinstance(end, Answered) else None
+        outcome = end.status.value if isinstance(end, Answered) else _ENDS[type(end)]
+        self._spans.ended(outcome, failed=failed, tries=self._tries, content=content)
+        _log.debug("dispatch_ended", tool=self._call.tool, outcome=outcome, because=failed, tries=self._tries)
 
     @property
     def _is_read(self) -> bool:
@@ -175,13 +200,24 @@ class Call:
         return reply.result() if done else Overdue(reply)
 
     async def _reply(self, timeout: float) -> Reply:
-        try:
-            reply = await self._upstream.send(self._call, timeout=timeout)
-        except Exception:  # noqa: BLE001 - an adapter that breaks has sent the call, for all we know
-            _log.exception("upstream_failed", intent_id=self._call.intent_id)
-            return MaybeSent("upstream_failed")
+        with self._spans.transmission(self._call, self._tries - 1) as call:
+            try:
+                reply = await self._upstream.send(call, timeout=timeout)
+            except Exception:  # noqa: BLE001 - an adapter that breaks has sent the call, for all we know
+                _log.exception("upstream_failed", intent_id=call.intent_id)
+                reply = MaybeSent("upstream_failed")
+                failing(reply.because)
+                return reply
+            failing(_failure(reply))
         reached(FailPoint.ANSWER_RECEIVED)
         return reply
+
+
+def _failure(end: End) -> str | None:
+    """Stable code of what went wrong; None: nothing did."""
+    if isinstance(end, Answered):
+        return TOOL_ERROR if end.status is ResultStatus.TOOL_ERROR else None
+    return TIMEOUT if isinstance(end, Overdue) else end.because
 
 
 def _last(state: RetryCallState) -> End:

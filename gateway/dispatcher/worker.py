@@ -16,16 +16,19 @@ from gateway.dispatcher.call import Call
 from gateway.dispatcher.claim import ClaimedCall, Claims, Unclaimed
 from gateway.dispatcher.cooling import Cooling
 from gateway.dispatcher.incarnation import Intake
+from gateway.dispatcher.inside import InsideCall
 from gateway.dispatcher.leases import LeaseKeeper
 from gateway.dispatcher.outcome import Outcomes
 from gateway.dispatcher.probing import Prober
 from gateway.dispatcher.settings import DispatcherSettings
+from gateway.dispatcher.spans import DispatchSpans
 from gateway.dispatcher.sweep import Sweep
 from gateway.dispatcher.turnstile import Turnstile
 from gateway.dispatcher.wake import Wake
 from gateway.dispatcher.witness import NoWitness, Witness
 from gateway.failpoints import FailPoint, reached
 from gateway.service.tables import EffectTables
+from gateway.upstream.local import EVERYBODY, LocalUpstreams
 from gateway.upstream.port import Reply, Upstream
 from ledger.append import Ledger
 from ledger.braking.admission import Refusal
@@ -47,7 +50,7 @@ class Dispatcher:
     ``worker_id`` names this dispatcher in the ledger, unlike every other (None: a fresh one). ``clock``: aware
     datetimes; ``monotonic``: seconds; ``sleep`` spaces out transmissions. ``hearing``: entered while it runs; without
     it other processes' releases are found by polling alone. ``witness``: what this and earlier dispatchers saw of the
-    database (None: what this one sees). The upstream is closed when it ends. A dispatcher runs
+    database (None: what this one sees). ``spans``: of its calls. ``local``: whose tools may run in the database. The upstream is closed when it ends. A dispatcher runs
     once: by ``run`` in a loop of the caller's, or by ``start`` and ``stop`` in a thread of its own.
     """
 
@@ -65,14 +68,18 @@ class Dispatcher:
         sleep: Sleep = asyncio.sleep,
         hearing: Hearing = nullcontext,
         witness: Witness | None = None,
+        spans: DispatchSpans | None = None,
+        local: LocalUpstreams = EVERYBODY,
     ) -> None:
         """See the class."""
+        self._local = local
         self.worker_id = worker_id or f"dispatcher-{uuid_utils.uuid7()}"
         self._settings = settings
         self._work = work
         self._upstream = upstream
         self._monotonic = monotonic
         self._sleep = sleep
+        self._spans = spans or DispatchSpans()
         self._wake = Wake()
         self._hearing = hearing
         self._books = Books(ledger, tables, clock=clock, threads=settings.ledger_threads)
@@ -91,7 +98,13 @@ class Dispatcher:
         )
         self._sweep = Sweep(self._books, work, settings, sleep=asyncio.sleep, found_work=self.wake)
         self._prober = Prober(
-            self._books, work, upstream, settings, sleep=asyncio.sleep, found_work=self.wake
+            self._books,
+            work,
+            upstream,
+            settings,
+            sleep=asyncio.sleep,
+            found_work=self.wake,
+            paused=self._turnstile.asked_paused,
         )
         self._intake = Intake(
             self._books,
@@ -200,22 +213,11 @@ class Dispatcher:
             claimed = await self._claim(found)
             if claimed is None:
                 return
-            call = Call(
-                claimed,
-                self._upstream,
-                self._outcomes,
-                self._settings,
-                monotonic=self._monotonic,
-                sleep=self._sleep,
-                passed=self._turnstile.passed,
-            )
             self._leases.keep(claimed.lease)
             try:
-                waiting = await call.run()
+                await (self._run_inside if claimed.assignment.inside else self._send)(claimed)
             finally:
                 self._leases.let_go(claimed.lease)
-            if waiting is not None:
-                self._await_late(call, waiting)
         except (LedgerError, SQLAlchemyError) as error:
             self._cooling.leave(found)
             _log.warning("not_claimed", intent_id=found.intent_id, error=str(error))
@@ -226,6 +228,35 @@ class Dispatcher:
             del self._running[found]
             self._turnstile.over(found)
             self.wake()
+
+    async def _send(self, claimed: ClaimedCall) -> None:
+        call = Call(
+            claimed,
+            self._upstream,
+            self._outcomes,
+            self._settings,
+            monotonic=self._monotonic,
+            sleep=self._sleep,
+            passed=self._turnstile.passed,
+            spans=self._spans,
+        )
+        waiting = await call.run()
+        if waiting is not None:
+            self._await_late(call, waiting)
+
+    async def _run_inside(self, claimed: ClaimedCall) -> None:
+        call = InsideCall(
+            claimed,
+            self._books,
+            self._outcomes,
+            self._settings,
+            monotonic=self._monotonic,
+            sleep=self._sleep,
+            passed=self._turnstile.passed,
+            allowed=self._local.allows(claimed.assignment.tenant),
+        )
+        with self._spans.dispatch(claimed.assignment):
+            await call.run()
 
     async def _claim(self, found: ReleasedCall) -> ClaimedCall | None:
         refusal: Refusal | None = None

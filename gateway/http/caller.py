@@ -14,18 +14,20 @@ from gateway.http.following import Followers
 from gateway.http.settings import HttpSettings
 from gateway.principal import Principal
 from gateway.service.services import Services
+from gateway.traceparent import parsed_traceparent
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     """One request's principal, the services that it calls, and of the front: its settings, who follows streams in it, and
-    whether it is about to end."""
+    whether it is about to end. ``traceparent``: W3C trace context that the request came with."""
 
     principal: Principal
     services: Services
     settings: HttpSettings
     followers: Followers
     stopping: Callable[[], bool]
+    traceparent: str | None = None
 
 
 async def identify(request: Request) -> Principal:
@@ -47,6 +49,7 @@ async def _call(request: Request) -> Call:
         settings=cast("HttpSettings", state.settings),
         followers=cast("Followers", state.followers),
         stopping=cast("Callable[[], bool]", state.stopping),
+        traceparent=parsed_traceparent(request.headers.get("traceparent")),
     )
 
 

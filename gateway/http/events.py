@@ -90,6 +90,7 @@ def _write(call: Call, key: str, raw: bytes) -> Response:
         asked.token_events(),
         batch_id=asked.batch_id,
         raw_body=raw,
+        traceparent=call.traceparent,
     )
     headers = {REPLAYED: "true"} if written.replayed else {}
     return Response(written.body, 200 if written.replayed else 201, headers, JSON)

@@ -70,5 +70,7 @@ async def show_intent(
 
 def _post(call: Call, key: str, raw: bytes) -> JSONResponse:
     asked = model_of(PostIntent, json_of(raw))
-    view, replayed = call.services.intents.post(call.principal, key, asked.posted())
+    view, replayed = call.services.intents.post(
+        call.principal, key, asked.posted(), traceparent=call.traceparent
+    )
     return JSONResponse(view, 200 if replayed else 202)

@@ -1,5 +1,6 @@
 """``/v1/streams``: opening, taking over, reading."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -12,6 +13,8 @@ from gateway.http.caller import Call, Caller
 from gateway.http.document import problems, takes
 from gateway.http.masking import shown_stream
 from gateway.http.places import Key
+from gateway.traceparent import TRACE_LABEL
+from gateway.turn.opening import StreamTerms
 from gateway.wire.opening import OpenStream, refuse_unbuilt_terms
 from gateway.wire.views import StreamOpened, StreamView
 
@@ -52,8 +55,15 @@ def _open(call: Call, raw: bytes) -> JSONResponse:
     if asked.tool_calls is None and not _exists(call, asked.commit_key):
         errors = [{"place": "tool_calls", "reason": "Field required"}]
         raise InvalidRequest("tool_calls: a new stream needs it", errors=errors)
-    view, created = call.services.streams.open(call.principal, asked.commit_key, asked.terms())
+    view, created = call.services.streams.open(call.principal, asked.commit_key, _terms(call, asked))
     return JSONResponse(view, 201 if created else 200)
+
+
+def _terms(call: Call, asked: OpenStream) -> StreamTerms:
+    terms = asked.terms()
+    if call.traceparent is None or TRACE_LABEL in terms.labels:
+        return terms
+    return replace(terms, labels={**terms.labels, TRACE_LABEL: call.traceparent})
 
 
 def _exists(call: Call, commit_key: str | None) -> bool:

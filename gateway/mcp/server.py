@@ -19,6 +19,8 @@ from gateway.mcp.listing import listed
 from gateway.mcp.rendering import CALL_ID, COMMIT_KEY, LAST, refusal, result_of
 from gateway.principal import Principal
 from gateway.service.services import Services
+from gateway.traceparent import TRACE_LABEL, parsed_traceparent
+from gateway.tracing import current_traceparent
 from gateway.turn.finished_call import FinishedCall
 from ledger.errors import LedgerError
 
@@ -71,14 +73,15 @@ def mcp_server(front: Front, version: str) -> Server[Any]:
 
 async def _call(front: Front, principal: Principal, params: CallToolRequestParams) -> CallToolResult:
     meta: Mapping[str, object] = dict(params.meta or {})
-    key = _commit_key(meta)
+    key, trace = _commit_key(meta), _trace(meta)
     call = FinishedCall(
         tool=params.name,
         arguments=params.arguments or {},
         call_id=_call_id(meta),
         # A call that names no message is a message of its own.
         last=key is None or meta.get(LAST) is True,
-        labels=_labels(meta),
+        labels={} if trace is None else {TRACE_LABEL: trace},
+        traceparent=trace,
     )
     calls = front.services.finished_calls
     commit_key, intent_id, replayed = await run_in_threadpool(calls.call, principal, key, call)
@@ -124,6 +127,8 @@ def _call_id(meta: Mapping[str, object]) -> str | None:
     return call_id
 
 
-def _labels(meta: Mapping[str, object]) -> dict[str, str]:
-    trace = meta.get("traceparent")
-    return {"traceparent": trace} if isinstance(trace, str) and len(trace) <= _LONGEST_CALL_ID else {}
+def _trace(meta: Mapping[str, object]) -> str | None:
+    """The trace context of the call: the SDK's own span of it, a child of what the client sent, where spans are recorded."""
+    span = current_traceparent()
+    sent = meta.get("traceparent")
+    return span or parsed_traceparent(sent if isinstance(sent, str) else None)

@@ -12,11 +12,15 @@ from effects.outbound import NO_EXCEPTIONS, Outbound
 from effects.tool import DEFAULT_MAX_RESULT
 from effects.upstream import Server, Upstream
 from gateway.errors import NotInDoubt
-from gateway.turn.advance import advance
+from gateway.traceparent import TRACE_LABEL, parsed_traceparent
+from gateway.turn.advance import advance, hold_again
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
 from ledger.events import EventType
 from ledger.state import Intent
+
+INSIDE = "postgres"
+"""The kind of upstream that is the ledger's own database."""
 
 MAX_ATTEMPTS = 5
 """Dispatches of a call that may be repeated, before it is settled ``unavailable``."""
@@ -43,7 +47,8 @@ class Assignment:
 
     ``upstream``: the table's word on where the tool is; ``server``: the MCP server that it names, as the table describes
     it. ``timeout`` and ``window`` in seconds. ``max_result``: bytes of an answer that are taken. ``outbound``: where it may
-    go. ``traceparent``: W3C trace context of the call; None: the adapter begins a trace of its own.
+    go. ``traceparent``: W3C trace context of the call; None: the adapter begins a trace of its own. ``call_id``: the name
+    that a provider or client gave the call.
     """
 
     tenant: str
@@ -62,6 +67,12 @@ class Assignment:
     max_result: int = DEFAULT_MAX_RESULT
     outbound: Outbound = NO_EXCEPTIONS
     traceparent: str | None = None
+    call_id: str | None = None
+
+    @property
+    def inside(self) -> bool:
+        """Whether it happens in the ledger's own database, in the transaction that records its outcome."""
+        return self.upstream.kind == INSIDE and self.effect is not EffectClass.READ_ONLY
 
 
 def claim(
@@ -82,16 +93,7 @@ def claim(
         advance(unfolding, force)
         return None
     attempt = intent.attempts + 1
-    unfolding.emit_for(
-        EventType.DISPATCH_STARTED,
-        intent,
-        attempt=attempt,
-        worker=worker,
-        epoch=epoch,
-        effect=intent.effect.value,
-        release=(intent.release or Release.COMMITTED).value,
-    )
-    return Assignment(
+    assignment = Assignment(
         tenant=unfolding.state.tenant,
         commit_key=unfolding.state.commit_key,
         intent_id=intent_id,
@@ -107,7 +109,25 @@ def claim(
         server=judged.server,
         max_result=judged.max_result,
         outbound=force.table.outbound,
+        traceparent=intent.traceparent or _trace_of_stream(unfolding),
+        call_id=intent.call_id,
     )
+    unfolding.emit_for(
+        EventType.DISPATCH_STARTED,
+        intent,
+        attempt=attempt,
+        worker=worker,
+        epoch=epoch,
+        effect=intent.effect.value,
+        release=(intent.release or Release.COMMITTED).value,
+        **({"inside": True} if assignment.inside else {}),
+    )
+    return assignment
+
+
+def _trace_of_stream(unfolding: Unfolding) -> str | None:
+    label = unfolding.state.labels.get(TRACE_LABEL)
+    return parsed_traceparent(label) if isinstance(label, str) else None
 
 
 def awaits(intent: Intent | None, attempt: int) -> bool:
@@ -147,12 +167,15 @@ def lose(
     """The outcome of a dispatch is not known: the call may have happened.
 
     A read is sent again (bounded), an IDEMPOTENT call inside its tool's window too, after ``retry_after`` seconds;
-    anything else is in doubt. False if this dispatch is no longer awaited.
+    anything else is in doubt. What ran in the ledger's own database did not happen, for its outcome would be here: it is
+    sent again, bounded too. False if this dispatch is no longer awaited.
     """
     intent = unfolding.intent(intent_id)
     if not awaits(intent, attempt):
         return False
-    if intent.effect is EffectClass.READ_ONLY and attempt >= MAX_ATTEMPTS:
+    if intent.inside:
+        _undo(unfolding, intent, attempt, because)
+    elif intent.effect is EffectClass.READ_ONLY and attempt >= MAX_ATTEMPTS:
         unfolding.emit_for(
             EventType.DISPATCH_SETTLED,
             intent,
@@ -170,6 +193,26 @@ def lose(
         unfolding.emit_for(EventType.DISPATCH_IN_DOUBT, intent, attempt=attempt, because=because)
     advance(unfolding, force)
     return True
+
+
+def undone(unfolding: Unfolding, intent_id: str, attempt: int) -> bool:
+    """Whether a dispatch that is lost now certainly did not happen, so that its licence is one for nothing sent."""
+    intent = unfolding.state.intents.get(intent_id)
+    return intent is not None and intent.inside and awaits(intent, attempt)
+
+
+def _undo(unfolding: Unfolding, intent: Intent, attempt: int, because: str) -> None:
+    unfolding.emit_for(
+        EventType.DISPATCH_SETTLED,
+        intent,
+        attempt=attempt,
+        status=ResultStatus.UNAVAILABLE.value,
+        content={"because": because},
+        unsent=True,
+    )
+    settled = unfolding.intent(intent.intent_id)
+    if attempt < MAX_ATTEMPTS and settled.state is IntentState.SETTLED:
+        hold_again(unfolding, settled, because)
 
 
 def resolve(
@@ -203,7 +246,7 @@ def _must_not_repeat(unfolding: Unfolding, intent: Intent, window: float | None)
 
     So it is after an IDEMPOTENT call's window, and where the effect table now says WRITE of what it said less before.
     """
-    if intent.attempts == 0 or intent.effect is EffectClass.READ_ONLY:
+    if intent.certainly_unsent or intent.effect is EffectClass.READ_ONLY:
         return False
     first = intent.first_dispatched_at
     if intent.effect is EffectClass.WRITE or window is None or first is None:

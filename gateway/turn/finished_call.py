@@ -25,7 +25,7 @@ FRONT = "front"
 class FinishedCall:
     """One call, whole. ``call_id``: the caller's own name of it, the same in every retry; None: each is a new call.
 
-    ``last``: no other call of this model message follows.
+    ``last``: no other call of this model message follows. ``traceparent``: W3C trace context of the request.
     """
 
     tool: str
@@ -33,6 +33,7 @@ class FinishedCall:
     call_id: str | None = None
     last: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
+    traceparent: str | None = None
 
 
 def write_call(
@@ -55,6 +56,7 @@ def write_call(
     if known is not None:
         _check_same(known, call)
         return known.intent_id, True
+    unfolding.traceparent = call.traceparent
     intent = _write_block(unfolding, call, scanner, force)
     if call.call_id is not None:
         unfolding.emit_for(EventType.INTENT_CALL_ID, intent, call_id=call.call_id)

@@ -13,7 +13,8 @@ Inherited = frozenset[tuple[str | None, str | None]]
 class Unfolding:
     """Collects the events of a decision. ``state`` is what the stream would be if they were appended now.
 
-    ``inherited``: WRITEs of the messages that this one forked from, as far as they may have happened.
+    ``inherited``: WRITEs of the messages that this one forked from, as far as they may have happened. ``traceparent``: W3C
+    trace context of the request that the decision is taken for; calls that it holds keep it.
     """
 
     def __init__(self, state: StreamState, now: datetime, inherited: Inherited = frozenset()) -> None:
@@ -21,6 +22,7 @@ class Unfolding:
         self.state = state
         self.now = now
         self.inherited = inherited
+        self.traceparent: str | None = None
         self._events: list[NewEvent] = []
 
     @property

@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import Callable, Mapping
 
+from effects.upstream import runs_locally
 from gateway.turn.dispatching import Assignment
+from gateway.upstream.local import EVERYBODY, OFF, LocalUpstreams
 from gateway.upstream.port import NotSent, Reply, Upstream
 
 NOT_WIRED = "upstream_not_wired"
@@ -33,17 +35,28 @@ class Later:
 
 
 class Routes:
-    """An upstream made of one adapter for each ``effects.upstream.Upstream.kind``; they are closed with it."""
+    """An upstream made of one adapter for each ``effects.upstream.Upstream.kind``; they are closed with it.
 
-    def __init__(self, adapters: Mapping[str, Upstream]) -> None:
+    ``local``: whose tables may run code here.
+    """
+
+    def __init__(self, adapters: Mapping[str, Upstream], local: LocalUpstreams = EVERYBODY) -> None:
         """See the class."""
         self._adapters = dict(adapters)
+        self._local = local
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of upstream that this process speaks."""
+        return frozenset(self._adapters)
 
     async def send(self, call: Assignment, *, timeout: float | None) -> Reply:
         """Transmit once; see ``Upstream.send``. A kind without an adapter is certainly not sent, and says so."""
         adapter = self._adapters.get(call.upstream.kind)
         if adapter is None:
             return NotSent(NOT_WIRED, f"this process sends no {call.upstream.kind} calls", lasting=True)
+        if runs_locally(call.upstream, call.server) and not self._local.allows(call.tenant):
+            return NotSent(OFF, "the tenant's table may not run code here", lasting=True)
         return await adapter.send(call, timeout=timeout)
 
     async def aclose(self) -> None:

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from ledger.draft import Draft
 from ledger.errors import OutcomeUnknown
+from ledger.observing import NOBODY, Observer
 from ledger.sharding import StreamName
 
 LARGEST_GROUP = 512
@@ -58,7 +59,8 @@ class _Caller(_Waiting):
 class GroupWriter:
     """Gathers drafts of many threads into groups. ``places``: groups that may be under way at the same time."""
 
-    def __init__(self, transaction: WritesGroups, *, places: int = 1) -> None:
+    def __init__(self, transaction: WritesGroups, *, places: int = 1, observer: Observer = NOBODY) -> None:
+        self._observer = observer
         self._transaction = transaction
         self._lock = Lock()
         self._queue: deque[_Waiting] = deque()
@@ -149,6 +151,7 @@ class GroupWriter:
         finally:
             for waiting, verdict in zip(group, verdicts, strict=True):
                 _tell(waiting, verdict)
+        self._observer.grouped(len(group))
 
     def _gather(self) -> list[_Waiting]:
         """Take what goes out together: at most one append of a stream, in the order in which they came."""

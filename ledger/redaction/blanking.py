@@ -57,5 +57,6 @@ def _blank_intent(intent: Intent, tool: str | None) -> Intent:
         call_id=None,
         idempotency_key=None,
         result_content=None,
+        traceparent=None,
         redacted=True,
     )
