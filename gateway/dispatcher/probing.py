@@ -5,7 +5,7 @@ that runs out no dispatcher probes it. Two that probe at once do no harm: the an
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -25,11 +25,16 @@ from ledger.work import Doubt, Work
 LOOKED_AGAIN = 300.0
 """Seconds after which a doubt is looked at again that no probe is declared for: the effect table may change."""
 
+Paused = Callable[[str, str], Awaitable[bool]]
+
 _log = structlog.get_logger(__name__)
 
 
 class Prober:
-    """Looks for doubts to probe every ``sweep_interval``. ``found_work`` is called when one was settled."""
+    """Looks for doubts to probe every ``sweep_interval``. ``found_work`` is called when one was settled.
+
+    ``paused(tenant, tool)``: whether nothing may be sent to the tool now; then a probe waits like any other call.
+    """
 
     def __init__(
         self,
@@ -40,6 +45,7 @@ class Prober:
         *,
         sleep: Sleep,
         found_work: Callable[[], None],
+        paused: Paused,
     ) -> None:
         """See the class."""
         self._books = books
@@ -48,6 +54,7 @@ class Prober:
         self._settings = settings
         self._sleep = sleep
         self._found_work = found_work
+        self._paused = paused
 
     async def run(self) -> None:
         """Probe until cancelled; a database that is away is waited for."""
@@ -78,6 +85,9 @@ class Prober:
             await self._books.ask(self._work.claim_doubt, doubt, min(look.due, LOOKED_AGAIN))
             return False
         call = look.due
+        if await self._paused(doubt.stream.tenant, call.assignment.tool):
+            await self._books.ask(self._work.claim_doubt, doubt, self._settings.sweep_interval)
+            return False
         pause = self._settings.probe_pause_after(call.number)
         claimed = await self._books.ask(self._work.claim_doubt, doubt, call.assignment.timeout + pause)
         return claimed and await self._ask(doubt, call)

@@ -125,6 +125,11 @@ class Turnstile:
         """Whether the tool is paused, as known now."""
         return (tenant, tool) in self._paused or (tenant, None) in self._paused
 
+    async def asked_paused(self, tenant: str, tool: str) -> bool:
+        """Whether the tool is paused; asked anew unless that is known well enough."""
+        await self.refresh()
+        return self.is_paused(tenant, tool)
+
     async def passed(self, tenant: str, tool: str) -> None:
         """Wait while the tool is paused: right before each transmission."""
         await self.refresh()

@@ -50,7 +50,8 @@ class Dispatcher:
     ``worker_id`` names this dispatcher in the ledger, unlike every other (None: a fresh one). ``clock``: aware
     datetimes; ``monotonic``: seconds; ``sleep`` spaces out transmissions. ``hearing``: entered while it runs; without
     it other processes' releases are found by polling alone. ``witness``: what this and earlier dispatchers saw of the
-    database (None: what this one sees). ``spans``: of its calls. ``local``: whose tools may run in the database. The upstream is closed when it ends. A dispatcher runs
+    database (None: what this one sees). ``spans``: of its calls. ``local``: whose tools may run in the database. The
+    upstream is closed when it ends. A dispatcher runs
     once: by ``run`` in a loop of the caller's, or by ``start`` and ``stop`` in a thread of its own.
     """
 

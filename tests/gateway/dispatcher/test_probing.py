@@ -4,6 +4,8 @@ import pytest
 
 from effects.intent import IntentState, ResultStatus
 from gateway.principal import everyone
+from gateway.service.brakes import KnownBrakes
+from gateway.service.braking import Braking
 from gateway.service.doubts import Doubts
 from ledger.events import EventType
 from tests.gateway.dispatcher.floor import TENANT, Floor, Turn, with_settings
@@ -140,3 +142,27 @@ def test_a_doubt_whose_call_lacks_what_the_probe_asks_for_waits_for_a_person(flo
     assert not floor.tools.received("/look")
     doubts = Doubts(floor.engine, floor.ledger, floor.tables, floor.clock)
     assert [d["commit_key"] for d in doubts.list(everyone(TENANT))] == [turn.key]
+
+
+def test_a_probe_waits_while_its_tool_is_paused(floor: Floor) -> None:
+    other = {
+        name: text.replace("look", "peek").replace("URL/cancel", "URL/revoke")
+        for name, text in (("revoke", CANCEL), ("peek", LOOK))
+    }
+    floor.put_in_force(cancel=CANCEL, look=LOOK, **other)
+    for path in ("/cancel", "/revoke"):
+        floor.tools.behave(path, reset)
+    for path in ("/look", "/peek"):
+        floor.tools.behave(path, ok({"status": "cancelled"}))
+    braking = Braking(floor.engine, floor.tables, KnownBrakes(floor.engine, floor.clock))
+    braking.pause(everyone(TENANT), "look")
+    paused, free = floor.turn("cancel", key="paused", id=1), floor.turn("revoke", key="free", id=2)
+    with floor.dispatching(FAST_PROBES):
+        paused.until(IntentState.IN_DOUBT)
+        free.until(IntentState.SETTLED, final=True)
+        assert floor.tools.received("/look") == []
+        braking.resume(everyone(TENANT), "look")
+        assert (
+            paused.until(IntentState.SETTLED, final=True).result_status
+            is ResultStatus.HAPPENED_UNKNOWN_RESULT
+        )
