@@ -9,7 +9,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, Engine, Row, and_, delete, exists, func, literal, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    Row,
+    and_,
+    delete,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.dialects.postgresql import insert
 
 from effects.limits import Bucket, Limits, draw
@@ -141,7 +154,7 @@ def _running(connection: Connection, tenant: str, tool: str, now: datetime) -> i
     )
 
 
-def _runs(now: datetime):  # type: ignore[no-untyped-def]
+def _runs(now: datetime) -> ColumnElement[bool]:
     """Whether the call that was let in is under way: licensed and without an outcome, or about to be licensed."""
     licence = and_(
         dispatches.c.shard == admissions.c.stream_shard,
@@ -156,7 +169,7 @@ def _runs(now: datetime):  # type: ignore[no-untyped-def]
     return or_(is_open, and_(~licensed, fresh))
 
 
-def _mine(asking: Asking):  # type: ignore[no-untyped-def]
+def _mine(asking: Asking) -> ColumnElement[bool]:
     tenant = asking.stream.tenant
     return and_(
         admissions.c.shard == shard_of_tenant(tenant),
