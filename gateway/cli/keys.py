@@ -46,6 +46,9 @@ def create(
     expires: Annotated[
         str | None, typer.Option(metavar="30d", help="How long it is good; for ever if not given.")
     ] = None,
+    if_none: Annotated[
+        bool, typer.Option("--if-none", help="Only where no key was ever made; else nothing is done, exit 0.")
+    ] = False,
     format_: FormatOption = None,
 ) -> None:
     """Make a key. It is shown now and never again: only a digest of it is kept."""
@@ -53,6 +56,9 @@ def create(
     named = Settings(tenant=tenant).tenant if tenant is not None else Settings().tenant
     key = ApiKey.fresh(secrets.token_bytes)
     with _owner() as engine:
+        if if_none and access.any_key(engine):
+            say("a key was made before: nothing was done")
+            return
         row = access.add_key(
             engine,
             key.id,

@@ -18,7 +18,7 @@ from gateway.embedded.errors import EmbeddedPostgresError
 from gateway.errors import BadInput, GatewayError, NotFound
 from ledger.errors import BadDatabaseUrl, LedgerError, NotAnAuditor, ToolLogRefused, UnknownLogin
 
-COMMANDS = {"serve": "serve", "worker": "serve", "demo": "demo", "decode": "decode"}
+COMMANDS = {"serve": "serve", "worker": "serve", "demo": "demo", "decode": "decode", "doctor": "doctor"}
 """Single commands, each a function of its name in a module of this package."""
 
 NOUNS = ("db", "keys", "effects", "streams", "intents", "dispatch", "doubt", "approvals", "reconcile", "ledger", "bench")
