@@ -41,7 +41,9 @@ def _statement(text: str) -> str:
     first = _FIRST.match(text)
     if first is None or first.group(1).lower() not in _ALLOWED:
         # What begins, ends or changes transactions and roles is not a tool's to say.
-        raise ValueError("a statement begins with SELECT, INSERT, UPDATE, DELETE, MERGE, WITH, VALUES or CALL")
+        raise ValueError(
+            "a statement begins with SELECT, INSERT, UPDATE, DELETE, MERGE, WITH, VALUES or CALL"
+        )
     if "\0" in text:
         raise ValueError("a statement holds no NUL")
     parameters(text)

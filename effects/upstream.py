@@ -76,13 +76,17 @@ class Upstream(BaseModel):
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
         if sum(one is not None for one in (self.http, self.mcp, self.python, self.postgres)) != 1:
-            raise ValueError("an upstream is one of {http: URL}, {mcp: SERVER}, {python: 'm:f'}, {postgres: ...}")
+            raise ValueError(
+                "an upstream is one of {http: URL}, {mcp: SERVER}, {python: 'm:f'}, {postgres: ...}"
+            )
         if self.tool is not None and self.mcp is None:
             raise ValueError("tool is the name of a tool at an MCP server; this is none")
         if self.headers is not None and self.http is None:
             raise ValueError("headers are for {http: URL}; those of an MCP server stand under servers")
         if self.env is not None and self.python is None:
-            raise ValueError("env is for {python: 'module:function'}; that of an MCP server stands under servers")
+            raise ValueError(
+                "env is for {python: 'module:function'}; that of an MCP server stands under servers"
+            )
         return self
 
     @property

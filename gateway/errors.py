@@ -2,7 +2,7 @@
 
 GatewayError
 ├── BadInput (422)
-│   ├── InvalidRequest, InvalidText, RefusedJSON, UnknownBranch, NotSupported, InvalidEffects (LiteralSecret)
+│   ├── InvalidRequest, InvalidText, RefusedJSON, UnknownBranch, NotSupported, InvalidEffects (LiteralSecret, LocalUpstreamsOff)
 │   ├── UnknownForkOf, ForkOfItself, ForksTooDeep
 │   └── TooManyCalls, DivergesFromTokens
 ├── MalformedJSON (400)
@@ -107,6 +107,13 @@ class LiteralSecret(InvalidEffects):
 
     code = "literal_secret"
     title = "A secret stands in the effect table"
+
+
+class LocalUpstreamsOff(InvalidEffects):
+    """The effect table would run code on the dispatcher's machine, and its tenant may not; ``path`` names the place."""
+
+    code = "local_upstreams_off"
+    title = "The effect table would run code here"
 
 
 class UnknownForkOf(BadInput):

@@ -88,6 +88,12 @@ def reached(point: FailPoint) -> None:
         _armed.meet(point)
 
 
+def decided_inside(connection: Connection) -> None:
+    """The decision whose COMMIT is meant was taken inside of the transaction on ``connection``, which had begun before."""
+    if _armed is not None:
+        _armed.begun(connection)
+
+
 def arm(environ: Mapping[str, str] = os.environ) -> None:
     """Take the environment's word for where to end. Raises FailPointsRefused: no such point, or not switched on."""
     global _armed

@@ -12,9 +12,11 @@ from gateway.dispatcher.worker import Dispatcher, Hearing
 from gateway.service.brakes import KnownBrakes
 from gateway.service.tables import EffectTables
 from gateway.settings import Settings
+from gateway.upstream.callables.adapter import CallablesUpstream
 from gateway.upstream.http import HttpUpstream
 from gateway.upstream.mcp.definitions import Quarantine
 from gateway.upstream.port import Upstream
+from gateway.upstream.postgres.adapter import PostgresUpstream
 from gateway.upstream.routing import Later, Routes
 from gateway.wiring import utc_now
 from ledger.append import Ledger
@@ -40,7 +42,7 @@ def dispatcher_over(
         ledger,
         Work(engine),
         EffectTables(ledger, utc_now, KnownBrakes(engine, utc_now).of),
-        upstreams(settings, quarantine or Quarantine()),
+        upstreams(settings, quarantine or Quarantine(), engine),
         DispatcherSettings(
             lease_floor=settings.lease_seconds,
             lease_margin=settings.lease_margin,
@@ -54,11 +56,12 @@ def dispatcher_over(
         hearing=hearing,
         witness=WitnessFile(settings.home / WITNESS_FOLDER),
         spans=DispatchSpans(content=settings.trace_content),
+        local=settings.local,
     )
 
 
-def upstreams(settings: Settings, quarantine: Quarantine) -> Routes:
-    """Every kind of upstream that there is."""
+def upstreams(settings: Settings, quarantine: Quarantine, engine: Engine) -> Routes:
+    """Every kind of upstream that there is; ``engine``: the database in which statements run."""
 
     def mcp() -> Upstream:
         # Loaded when a call needs it: the SDK takes a second.
@@ -66,4 +69,10 @@ def upstreams(settings: Settings, quarantine: Quarantine) -> Routes:
 
         return McpUpstream(quarantine, secrets=settings.secrets)
 
-    return Routes({"http": HttpUpstream(secrets=settings.secrets), "mcp": Later(mcp)})
+    adapters: dict[str, Upstream] = {
+        "http": HttpUpstream(secrets=settings.secrets),
+        "mcp": Later(mcp),
+        "python": CallablesUpstream(secrets=settings.secrets),
+        "postgres": PostgresUpstream(engine),
+    }
+    return Routes(adapters, settings.local)

@@ -21,6 +21,7 @@ from gateway.service.speculation import Speculation
 from gateway.service.streams import Streams, Wake, Watch
 from gateway.service.tables import EffectTables
 from gateway.turn.scanner import BlockScanner
+from gateway.upstream.local import EVERYBODY, LocalUpstreams
 from ledger.append import Ledger
 from ledger.braking.stops import Stops
 from ledger.heads import read_heads
@@ -57,16 +58,17 @@ def wire(
     notify: bool = False,
     brakes: bool = True,
     observer: Observer = NOBODY,
+    local: LocalUpstreams = EVERYBODY,
 ) -> Wired:
     """Services over ``engine``.
 
     ``wake`` is called when a dispatcher of this process may have work; ``notify``: those of other processes are told
     by NOTIFY. ``brakes``: whether decisions look at what is paused and at stopped speculation. ``observer``: told of what
-    is written.
+    is written. ``local``: whose effect tables may run code on the dispatcher's machine.
     """
     ledger = Ledger(engine, clock=clock, notify=notify, observer=observer)
     known = KnownBrakes(engine, clock)
-    tables = EffectTables(ledger, clock, known.of if brakes else None)
+    tables = EffectTables(ledger, clock, known.of if brakes else None, local)
     scanner = BlockScanner()
     return Wired(
         engine=engine,

@@ -33,6 +33,6 @@ def approved(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
     return replace(intent, state=IntentState.HELD, reason=None, approval=approval)
 
 
-def spent(approval: Approval | None, attempt: int) -> Approval | None:
-    """The approval after ``dispatch.started`` of this attempt."""
+def spent(approval: Approval | None, attempt: int | None) -> Approval | None:
+    """The approval after ``dispatch.started`` of this attempt; None: it turned out that nothing was sent."""
     return None if approval is None else replace(approval, spent_on=attempt)

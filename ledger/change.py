@@ -52,12 +52,13 @@ class SeizeLicence:
     """Close a licence whose lease ran out, and fence its holder: its epoch grows by one.
 
     ``seen_epoch``: the one that was seen to have run out; LeaseLost where it is renewed, closed or seized
-    since.
+    since. ``unsent``: as that of CloseLicence.
     """
 
     intent_id: str
     attempt: int
     seen_epoch: int
+    unsent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import ParamSpec, TypeVar
 
 import structlog
+from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exponential
 
@@ -28,6 +29,12 @@ Decide = Callable[[Unfolding, TableInForce], Sequence[SideRow]]
 """Adds events to the unfolding and answers with the rows that stand or fall with them. May be asked more than once."""
 
 Sleep = Callable[[float], Awaitable[None]]
+
+DecideWith = Callable[[Unfolding, TableInForce, T], Sequence[SideRow]]
+"""As ``Decide``, on what came of the work that the transaction did first."""
+
+INSIDE_THREADS = 4
+"""Calls that run in the ledger's own database at once."""
 
 LONGEST_PAUSE = 5.0
 """Seconds between two tries to write what must be written."""
@@ -53,6 +60,8 @@ class Books:
         self._clock = clock
         self._sleep = sleep
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="dispatcher-ledger")
+        # What takes as long as a tool does must not keep decisions waiting.
+        self._inside = ThreadPoolExecutor(INSIDE_THREADS, thread_name_prefix="dispatcher-inside")
 
     @property
     def now(self) -> datetime:
@@ -61,6 +70,7 @@ class Books:
 
     def close(self) -> None:
         """Wait for what runs; nothing can be asked any more."""
+        self._inside.shutdown(wait=False, cancel_futures=True)
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     async def ask(self, question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -74,6 +84,25 @@ class Books:
         No thread waits for the commit, so what many calls have to write goes out together.
         """
         appended = await asyncio.wrap_future(await self.ask(self._submit, stream, decide))
+        alarm_doubts(appended)
+        return appended
+
+    async def decide_with(
+        self, stream: StreamName, work: Callable[[Connection], T], decide: DecideWith[T]
+    ) -> Appended:
+        """Do ``work`` and append what ``decide`` makes of the stream and of what came of it, in one transaction.
+
+        Raises what ``Ledger.append_with`` raises.
+        """
+        force = await self.ask(self._tables.current, stream.tenant)
+
+        def change(state: StreamState, found: T) -> Change:
+            unfolding = begin(self._ledger, state, self._clock())
+            side = tuple(decide(unfolding, force, found))
+            return Change(unfolding.events, side)
+
+        call = partial(self._ledger.append_with, stream.tenant, stream.commit_key, work, change)
+        appended = await asyncio.get_running_loop().run_in_executor(self._inside, call)
         alarm_doubts(appended)
         return appended
 

@@ -84,7 +84,7 @@ class _Settlement:
         reached(FailPoint.OUTCOME_DECIDED)
         if not on_time:
             return ()
-        return (_closing(lease, unsent=self._outcome.unsent),)
+        return (closing(lease, unsent=self._outcome.unsent),)
 
 
 class _Loss:
@@ -109,6 +109,7 @@ class _Loss:
         self.gone = lease.intent_id not in unfolding.state.intents
         if self.gone:
             return ()
+        unsent = dispatching.undone(unfolding, lease.intent_id, lease.attempt)
         lost = dispatching.lose(
             unfolding,
             force,
@@ -120,10 +121,11 @@ class _Loss:
         if not lost:
             return ()
         reached(FailPoint.LOSS_DECIDED)
-        return (_closing(lease),)
+        return (closing(lease, unsent=unsent),)
 
 
-def _closing(lease: Lease, *, unsent: bool = False) -> CloseLicence:
+def closing(lease: Lease, *, unsent: bool = False) -> CloseLicence:
+    """The licence under ``lease``, closed by whoever holds it."""
     return CloseLicence(
         intent_id=lease.intent_id,
         attempt=lease.attempt,

@@ -103,8 +103,11 @@ class Sweep:
 
 def _seizing(lease: ExpiredLease) -> Decide:
     def decide(unfolding: Unfolding, force: TableInForce) -> Sequence[SideRow]:
+        unsent = dispatching.undone(unfolding, lease.intent_id, lease.attempt)
         dispatching.lose(unfolding, force, lease.intent_id, lease.attempt, because=LEASE_EXPIRED)
-        seized = SeizeLicence(intent_id=lease.intent_id, attempt=lease.attempt, seen_epoch=lease.epoch)
+        seized = SeizeLicence(
+            intent_id=lease.intent_id, attempt=lease.attempt, seen_epoch=lease.epoch, unsent=unsent
+        )
         reached(FailPoint.SEIZE_DECIDED)
         return (seized,)
 

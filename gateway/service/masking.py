@@ -25,7 +25,7 @@ _EMPTIED = frozenset({"arguments_digest", "idempotency_key"})
 _KEPT_WORDS = """
 accepted adopted_from at attempt attempts because because_seq binding block branch by byte_end byte_start call_id commit_key
 commit_keys cut_at draft_ms drafted_end effect effect_version end epoch expires_at final finished format from head head_after
-index intent_id kind layer min_margin mode ordinal params_digest parent redacted release retry_at round rule ruling_id seq
+index inside intent_id kind layer min_margin mode ordinal params_digest parent redacted release retry_at round rule ruling_id seq
 source span stale start state status target_source tool tries type unsent verdict verify_ms version weight window worker
 writer_epoch
 """

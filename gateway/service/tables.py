@@ -8,12 +8,13 @@ from typing import cast
 from effects.errors import EffectTableRefused, LiteralSecretRefused
 from effects.strict_json import JSONValue
 from effects.table import EffectTable
-from gateway.errors import InvalidEffects, LiteralSecret, PreconditionFailed
+from gateway.errors import InvalidEffects, LiteralSecret, LocalUpstreamsOff, PreconditionFailed
 from gateway.principal import Principal, Role
 from gateway.service.newest import Newest
 from gateway.turn.brakes import Brakes
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
+from gateway.upstream.local import EVERYBODY, LocalUpstreams
 from ledger.append import Change, Ledger
 from ledger.events import EFFECTS_STREAM, Event, EventType
 from ledger.state import StreamState
@@ -29,8 +30,12 @@ class EffectTables:
         ledger: Ledger,
         clock: Callable[[], datetime],
         brakes: Callable[[str], Brakes] | None = None,
+        local: LocalUpstreams = EVERYBODY,
     ) -> None:
-        """``brakes``: what else holds a tenant's calls back, as known now; None: nothing is asked."""
+        """``brakes``: what else holds a tenant's calls back, as known now; None: nothing is asked. ``local``: whose tables
+        may run code on the dispatcher's machine.
+        """
+        self._local = local
         self._brakes = brakes
         self._ledger = ledger
         self._clock = clock
@@ -80,7 +85,7 @@ class EffectTables:
         """Put a table in force, given as YAML or as its document. An equal table changes nothing.
 
         Raises ``InvalidEffects``, and ``PreconditionFailed`` if the
-        version in force is not the expected one.
+        version in force is not the expected one; ``LocalUpstreamsOff`` where the tenant's tables may not run code here.
         """
         principal.require(Role.OPERATOR)
         try:
@@ -91,6 +96,12 @@ class EffectTables:
             raise LiteralSecret(str(error), path=error.path) from error
         except EffectTableRefused as error:
             raise InvalidEffects(str(error), path=error.path) from error
+
+        path = self._local.refused(principal.tenant, table)
+        if path is not None:
+            raise LocalUpstreamsOff(
+                f"{path}: tables of tenant {principal.tenant!r} may not run code on this machine", path=path
+            )
 
         def decide(state: StreamState) -> Change:
             if expected_version is not None and expected_version != state.seq:

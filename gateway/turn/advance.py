@@ -211,7 +211,10 @@ def _release_or_hold(unfolding: Unfolding, force: TableInForce, case: Case, deci
 
 
 def hold_again(unfolding: Unfolding, intent: Intent, reason: str) -> None:
-    """Let a call wait once more. The event says everything that the first one said: the database looks at the class in each of them."""
+    """Let a call wait once more.
+
+    The event says everything that the first one said: the database looks at the class in each of them.
+    """
     body: dict[str, object] = {
         "intent_id": intent.intent_id,
         "reason": reason,

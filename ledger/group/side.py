@@ -100,7 +100,10 @@ def _seize(connection: Connection, place: int, stream: StreamName, row: SeizeLic
         dispatches.c.open,
         dispatches.c.lease_until < func.clock_timestamp(),
     )
-    if connection.execute(statement.values(epoch=row.seen_epoch + 1, open=False)).rowcount != 1:
+    values: dict[str, object] = {"epoch": row.seen_epoch + 1, "open": False}
+    if row.unsent:
+        values |= {"unsent": True, "once_key": None}
+    if connection.execute(statement.values(values)).rowcount != 1:
         raise NotHeld(place, LeaseLost(row.intent_id, row.attempt, row.seen_epoch))
 
 

@@ -94,6 +94,20 @@ class GroupTransaction:
                 break
         return verdicts
 
+    def finish(self, connection: Connection, draft: Draft) -> None:
+        """Write ``draft`` into the transaction that is open on ``connection`` and holds the row of its stream, and commit.
+
+        Raises what is wrong with it, Conflict where the stream stands elsewhere, and OutcomeUnknown.
+        """
+        driver = driver_connection(connection)
+        if draft.stream not in _move(driver, [draft]):
+            raise _behind(draft)
+        try:
+            self._fill(connection, driver, [draft], [0], together=True)
+        except _Fault as fault:
+            raise fault.error from fault
+        self._commit(connection, [draft])
+
     def _once(self, drafts: Sequence[Draft], *, together: bool) -> list[Verdict]:
         try:
             with transaction(self._engine) as connection:

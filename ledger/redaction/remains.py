@@ -41,7 +41,7 @@ _KEPT: Mapping[EventType, tuple[str, ...]] = {
     EventType.INTENT_ADOPTED: ("intent_id", "from", "attempt", "commit_key"),
     EventType.INTENT_STALE: ("intent_id", "attempt", "because_seq", "from"),
     EventType.INTENT_FINAL: ("intent_id", "attempt", "because_seq", "from"),
-    EventType.DISPATCH_STARTED: ("intent_id", "attempt", "worker", "epoch", "effect", "release"),
+    EventType.DISPATCH_STARTED: ("intent_id", "attempt", "worker", "epoch", "effect", "release", "inside"),
     EventType.DISPATCH_SETTLED: ("intent_id", "attempt", "status", "unsent", "tries"),
     EventType.DISPATCH_EXPIRED: ("intent_id", "attempt", "because", "retry_at", "since"),
     EventType.DISPATCH_IN_DOUBT: ("intent_id", "attempt", "because"),

@@ -1,0 +1,360 @@
+"""Tools that are statements in the ledger's own database: their rows and the outcome are one commit, or neither is."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import text
+
+from effects.intent import IntentState, ResultStatus
+from gateway.principal import everyone
+from gateway.upstream.local import LocalUpstreams
+from gateway.upstream.postgres.adapter import PostgresUpstream
+from ledger.append import Ledger
+from ledger.errors import OutcomeUnknown
+from ledger.events import EventType
+from ledger.sharding import StreamName
+from tests.gateway.dispatcher.floor import FAST, TENANT, Floor, Turn, with_settings
+from tests.gateway.toolserver import eventually
+from tests.postgres import TestDatabase, libpq
+
+TABLE = """
+policy: {reads_behind_writes: send}
+tools:
+  write:
+    effect: WRITE
+    writes: ["{key}"]
+    timeout: TIMEOUT
+    upstream:
+      postgres:
+        statement: |
+          insert into shop.acts (intent_id, key, note) values (%(commitgate/intent_id)s, %(key)s, %(note)s)
+          returning key, note, 12345678901234567890 as big, 1.50 as price, '{"a": [1]}'::jsonb as body, now() > 'epoch' as ok
+  both:
+    effect: IDEMPOTENT
+    writes: ["{key}"]
+    timeout: TIMEOUT
+    upstream:
+      postgres:
+        statements:
+          - insert into shop.acts (intent_id, key) values (%(commitgate/idempotency_key)s, %(key)s)
+          - update shop.acts set note = 'both' where key = %(key)s
+  slow:
+    effect: WRITE
+    writes: ["{key}"]
+    timeout: TIMEOUT
+    upstream:
+      postgres:
+        statements:
+          - insert into shop.acts (intent_id, key) values (%(commitgate/intent_id)s, %(key)s)
+          - select pg_sleep(%(seconds)s)
+  twice:
+    effect: WRITE
+    writes: ["{key}"]
+    upstream: {postgres: {statements: ["insert into shop.acts (key) values (%(key)s)", "insert into shop.acts (key) values ('taken')"]}}
+  late:
+    effect: WRITE
+    writes: ["{key}"]
+    upstream: {postgres: {statement: "insert into shop.refs (key) values (%(key)s)"}}
+  under:
+    effect: WRITE
+    writes: ["{key}"]
+    upstream: {postgres: {statement: "insert into shop.acts (key, note) values (%(key)s, current_user) returning note", role: ROLE}}
+  prying:
+    effect: WRITE
+    writes: ["{key}"]
+    upstream: {postgres: {statement: "delete from ledger.events where commit_key = %(key)s", role: ROLE}}
+  nobody:
+    effect: WRITE
+    writes: ["{key}"]
+    upstream: {postgres: {statement: "select 1", role: no_such_role}}
+  several:
+    effect: WRITE
+    writes: ["{key}"]
+    upstream: {postgres: {statement: "select 1; commit; select %(key)s"}}
+  plain:
+    effect: WRITE
+    writes: []
+    upstream: {postgres: {statement: "select 1; commit"}}
+  read:
+    effect: READ_ONLY
+    reads: []
+    upstream: {postgres: {statement: "select key, note from shop.acts where key = %(key)s order by id"}}
+  sly:
+    effect: READ_ONLY
+    reads: []
+    upstream: {postgres: {statement: "insert into shop.acts (key) values (%(key)s)"}}
+"""
+SCHEMA = """
+create schema shop;
+create table shop.acts (id bigint generated always as identity, intent_id text unique, key text, note text);
+create unique index on shop.acts (key) where key = 'taken';
+create table shop.refs (key text references shop.named (name) deferrable initially deferred);
+""".replace(
+    "create table shop.refs", "create table shop.named (name text primary key);\ncreate table shop.refs"
+)
+
+
+class Shop:
+    """The tool's tables, as their owner sees them."""
+
+    def __init__(self, admin: psycopg.Connection[Any], role: str) -> None:
+        self._admin = admin
+        self.role = role
+
+    def acts(self) -> list[tuple[str, str | None]]:
+        return list(self._admin.execute("select key, note from shop.acts order by id").fetchall())
+
+    def run(self, statement: str) -> None:
+        self._admin.execute(statement)
+
+
+@pytest.fixture
+def shop(database: TestDatabase, floor: Floor) -> Iterator[Shop]:
+    with psycopg.connect(libpq(database.admin_url), autocommit=True) as admin:
+        with floor.engine.connect() as connection:
+            login = connection.execute(text("select current_user")).scalar_one()
+        role = f"shop_{admin.execute('select oid from pg_database where datname = current_database()').fetchone()[0]}"  # type: ignore[index]
+        admin.execute(SCHEMA)
+        admin.execute(f"create role {role}")
+        admin.execute(f"grant usage on schema shop to {login}, {role}")
+        admin.execute(f"grant all on all tables in schema shop to {login}, {role}")
+        admin.execute(f"grant {role} to {login}")
+        try:
+            yield Shop(admin, role)
+        finally:
+            admin.execute(f"drop owned by {role}")
+            admin.execute(f"drop role {role}")
+
+
+def put_in_force(floor: Floor, shop: Shop, timeout: str = "10s") -> None:
+    floor.tables.apply(everyone(TENANT), TABLE.replace("TIMEOUT", timeout).replace("ROLE", shop.role))
+
+
+@pytest.fixture(autouse=True)
+def in_force(floor: Floor, shop: Shop) -> None:
+    put_in_force(floor, shop)
+
+
+def settled(floor: Floor, tool: str, **arguments: object) -> Turn:
+    turn = floor.turn(tool, **arguments)
+    with floor.dispatching(upstream=PostgresUpstream(floor.engine)):
+        turn.until(IntentState.SETTLED, final=True)
+    return turn
+
+
+def test_rows_are_the_answer_and_the_licence_is_closed(floor: Floor, shop: Shop) -> None:
+    turn = settled(floor, "write", key="a", note="o'clock; drop table shop.acts")
+    assert turn.intent.result_status is ResultStatus.OK
+    [row] = turn.intent.result_content["rows"]  # type: ignore[index]
+    assert row == {
+        "key": "a",
+        "note": "o'clock; drop table shop.acts",
+        "big": "12345678901234567890",
+        "price": "1.50",
+        "body": {"a": [1]},
+        "ok": True,
+    }
+    assert shop.acts() == [("a", "o'clock; drop table shop.acts")]
+    [licence] = floor.licences(turn)
+    assert (licence["open"], licence["unsent"]) == (False, False)
+    assert [event["inside"] for event in turn.of(EventType.DISPATCH_STARTED)] == [True]
+
+
+def test_several_statements_are_one(floor: Floor, shop: Shop) -> None:
+    turn = settled(floor, "both", key="a")
+    assert turn.intent.result_content == {"rows": [], "count": 1}
+    assert shop.acts() == [("a", "both")]
+
+
+def test_what_the_database_refuses_is_a_tool_error_and_nothing_of_it_is_left(
+    floor: Floor, shop: Shop
+) -> None:
+    shop.run("insert into shop.acts (key) values ('taken')")
+    turn = settled(floor, "twice", key="a")
+    assert turn.intent.result_status is ResultStatus.TOOL_ERROR
+    assert turn.intent.result_content["sqlstate"] == "23505"  # type: ignore[index]
+    assert shop.acts() == [("taken", None)]
+
+
+def test_a_constraint_that_waits_for_the_commit_is_asked_before(floor: Floor, shop: Shop) -> None:
+    turn = settled(floor, "late", key="nobody")
+    assert turn.intent.result_status is ResultStatus.TOOL_ERROR
+    assert turn.intent.result_content["sqlstate"] == "23503"  # type: ignore[index]
+
+
+@pytest.mark.parametrize("tool", ["several", "plain"])
+def test_one_statement_is_one_statement(floor: Floor, shop: Shop, tool: str) -> None:
+    turn = settled(floor, tool, key="a")
+    assert turn.intent.result_status is ResultStatus.TOOL_ERROR
+    assert turn.intent.result_content["sqlstate"] == "42601"  # type: ignore[index]
+
+
+def test_a_missing_argument_is_told_and_nothing_runs(floor: Floor, shop: Shop) -> None:
+    turn = settled(floor, "write", key="a")
+    assert turn.intent.result_status is ResultStatus.TOOL_ERROR
+    assert turn.intent.result_content == {"because": "argument_missing", "argument": "note"}
+    assert shop.acts() == []
+
+
+def test_statements_run_under_their_role_and_the_ledger_is_not_theirs(floor: Floor, shop: Shop) -> None:
+    assert settled(floor, "under", key="a").intent.result_content["rows"] == [{"note": shop.role}]  # type: ignore[index]
+    turn = settled(floor, "prying", key="x")
+    assert turn.intent.result_status is ResultStatus.TOOL_ERROR
+    assert turn.intent.result_content["sqlstate"] == "42501"  # type: ignore[index]
+    with floor.engine.connect() as connection:
+        assert connection.execute(text("select current_user = session_user")).scalar_one()
+
+
+def test_a_role_that_is_not_there_means_that_nothing_was_sent(floor: Floor, shop: Shop) -> None:
+    turn = settled(floor, "nobody", key="a")
+    assert turn.intent.result_status is ResultStatus.UNAVAILABLE
+    assert turn.intent.result_content["because"] == "role_refused"  # type: ignore[index]
+    assert [event["unsent"] for event in turn.of(EventType.DISPATCH_SETTLED)] == [True]
+
+
+def test_what_takes_too_long_did_not_happen_and_is_no_doubt(floor: Floor, shop: Shop) -> None:
+    put_in_force(floor, shop, "200ms")
+    turn = settled(floor, "slow", key="a", seconds=5)
+    assert turn.intent.result_status is ResultStatus.UNAVAILABLE
+    assert turn.intent.result_content["because"] == "timeout"  # type: ignore[index]
+    assert shop.acts() == []
+
+
+def test_reads_run_by_themselves_and_change_nothing(floor: Floor, shop: Shop) -> None:
+    shop.run("insert into shop.acts (key, note) values ('a', 'x')")
+    turn = settled(floor, "read", key="a")
+    assert turn.intent.result_content == {"rows": [{"key": "a", "note": "x"}], "count": 1}
+    sly = settled(floor, "sly", key="a")
+    assert sly.intent.result_status is ResultStatus.TOOL_ERROR
+    assert len(shop.acts()) == 1
+
+
+def test_a_tenant_whose_tables_may_run_nothing_here_runs_nothing(floor: Floor, shop: Shop) -> None:
+    turn = floor.turn("write", key="a", note="n")
+    with floor.dispatching(local=LocalUpstreams(setting=False)):
+        turn.until(IntentState.SETTLED, final=True)
+    assert turn.intent.result_content["because"] == "local_upstreams_off"  # type: ignore[index]
+    assert shop.acts() == []
+
+
+def test_a_lease_that_was_seized_meanwhile_leaves_nothing_and_the_call_is_sent_again(
+    floor: Floor, shop: Shop
+) -> None:
+    """The first transaction is held at a lock; its dispatcher no longer renews. Another one seizes and runs it."""
+    shop.run("insert into shop.named values ('gate')")
+    turn = floor.turn("write", key="a", note="n")
+    entered, go_on = threading.Event(), threading.Event()
+    stalled = StalledLedger(floor, entered, go_on)
+    first = floor.dispatcher(with_settings(lease_floor=0.3, lease_margin=-9.8), ledger=stalled)
+    first._leases.keep = lambda _lease: None  # type: ignore[method-assign]
+    first._sweep.once = nothing  # type: ignore[method-assign, assignment]
+    first.start()
+    try:
+        assert entered.wait(20)
+        with floor.dispatching(upstream=PostgresUpstream(floor.engine)):
+            turn.until(IntentState.SETTLED, final=True)
+        go_on.set()
+        eventually(lambda: stalled.left)
+    finally:
+        go_on.set()
+        first.stop(grace=5)
+    assert shop.acts() == [("a", "n")]
+    told = turn.of(EventType.DISPATCH_SETTLED)
+    assert [(event["attempt"], event["unsent"]) for event in told] == [(1, True), (2, False)]
+    assert [(row["unsent"], row["once_key"] is None) for row in floor.licences(turn)] == [
+        (True, True),
+        (False, False),
+    ]
+    assert "dispatch.late" not in turn.types
+    assert "dispatch.in_doubt" not in turn.types
+
+
+class StalledLedger(Ledger):
+    """Stands still between the statements and the outcome."""
+
+    def __init__(self, floor: Floor, entered: threading.Event, go_on: threading.Event) -> None:
+        super().__init__(floor.engine, clock=floor.clock)
+        self.left = False
+        self._entered = entered
+        self._go_on = go_on
+
+    def append_with(self, tenant: str, commit_key: str, work: Any, decide: Any) -> Any:
+        def stalling(connection: Any) -> Any:
+            found = work(connection)
+            # Its rows stand in the way of nobody.
+            connection.rollback()
+            connection.begin()
+            self._entered.set()
+            self._go_on.wait(30)
+            return found if self.left else work(connection)
+
+        try:
+            return super().append_with(tenant, commit_key, stalling, decide)
+        finally:
+            self.left = True
+
+
+async def nothing() -> int:
+    return 0
+
+
+def test_a_commit_whose_answer_is_lost_is_found_again_and_nothing_runs_twice(
+    floor: Floor, shop: Shop
+) -> None:
+    turn = floor.turn("write", key="a", note="n")
+    ledger = Forgetful(floor.engine, clock=floor.clock)
+    with floor.dispatching(ledger=ledger):
+        turn.until(IntentState.SETTLED, final=True)
+        eventually(lambda: ledger.asked == 2)
+    assert shop.acts() == [("a", "n")]
+    assert turn.types.count("dispatch.settled") == 1
+    assert turn.types.count("dispatch.started") == 1
+
+
+class Forgetful(Ledger):
+    """Does not know what became of its first COMMIT."""
+
+    asked = 0
+
+    def append_with(self, *told: Any) -> Any:
+        done = super().append_with(*told)
+        self.asked += 1
+        if self.asked == 1:
+            raise OutcomeUnknown("lost")
+        return done
+
+
+def test_writers_of_the_same_stream_are_not_in_the_way(floor: Floor, shop: Shop) -> None:
+    """Tokens go on while the statements run; the outcome is decided on the newest state."""
+    turn = floor.turn("slow", key="a", seconds=1)
+    with floor.dispatching(upstream=PostgresUpstream(floor.engine)):
+        turn.until(IntentState.DISPATCHED)
+        for number in range(20):
+            turn.write(EventType.TOKENS_ACCEPTED, round=0, tokens=[{"text": f" {number}"}])
+        turn.until(IntentState.SETTLED, final=True)
+    assert shop.acts() == [("a", None)]
+    assert turn.types.count("dispatch.started") == 1
+
+
+def test_a_lost_dispatch_is_tried_a_few_times_and_then_unavailable(floor: Floor, shop: Shop) -> None:
+    turn = floor.turn("write", key="a", note="n")
+    name = StreamName.of(TENANT, turn.key)
+    with floor.dispatching(FAST, ledger=Broken(floor.engine, clock=floor.clock)):
+        turn.until(IntentState.SETTLED, final=True)
+    assert turn.intent.result_status is ResultStatus.UNAVAILABLE
+    assert turn.intent.attempts == turn.intent.unsent_attempts == 5
+    assert shop.acts() == []
+    assert name.commit_key == turn.key
+    assert all(row["unsent"] for row in floor.licences(turn))
+
+
+class Broken(Ledger):
+    """Cannot append from inside."""
+
+    def append_with(self, *_told: Any) -> Any:
+        from sqlalchemy.exc import SQLAlchemyError
+
+        raise SQLAlchemyError("broken")
