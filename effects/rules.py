@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Protocol, Self
 
-import cel
 from pydantic import BaseModel, ConfigDict, PlainSerializer, PlainValidator
 
 from effects.classes import EffectClass, highest
@@ -62,13 +61,20 @@ class Verdict(StrEnum):
     UNDECIDABLE = "undecidable"
 
 
+class Program(Protocol):
+    """What a condition is compiled to."""
+
+    def execute(self, context: dict[str, Any]) -> object:
+        """Its value, the names being in ``context``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """A compiled condition; equal to another of the same source."""
 
     source: str
     names: frozenset[str] = field(compare=False)
-    _program: cel.Program = field(compare=False, repr=False)
+    _program: Program = field(compare=False, repr=False)
 
     @classmethod
     def compile(cls, source: object) -> Self:
@@ -81,6 +87,9 @@ class Condition:
             raise ValueError("a condition is a CEL expression, as a string")
         if len(source) > MAX_SOURCE:
             raise ValueError(f"a condition has at most {MAX_SOURCE} characters")
+        # Loaded for the first condition: it brings a command line of its own, which is slow to load.
+        import cel
+
         try:
             program = cel.compile(source)
         except ValueError as error:

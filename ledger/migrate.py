@@ -1,13 +1,13 @@
-"""Brings a database to the newest schema, says where it stands, or writes the SQL to do it."""
+"""Brings a database to the newest schema, says where it stands, or writes the SQL to do it.
+
+Alembic is loaded where it is used: most processes know this module and migrate nothing.
+"""
 
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from psycopg.errors import UniqueViolation
 from sqlalchemy import Connection, Engine, create_engine, text
 from sqlalchemy.exc import DBAPIError
@@ -18,6 +18,9 @@ from ledger.faults import driver_error
 from ledger.schema import SCHEMA
 from ledger.url import database_url
 from migrations.objects import source
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 _TRIES = 10
 """How often an upgrade begins again because another one created the same thing first."""
@@ -43,8 +46,10 @@ class MigrationStatus:
         return self.current == self.head
 
 
-def alembic_config(output: StringIO | None = None) -> Config:
+def alembic_config(output: StringIO | None = None) -> "Config":
     """Alembic's configuration, made in code: there is no alembic.ini. ``output`` takes offline SQL."""
+    from alembic.config import Config
+
     config = Config(output_buffer=output)
     folder = Path(migrations.__file__).parent
     config.set_main_option("script_location", str(folder).replace("%", "%%"))
@@ -54,6 +59,8 @@ def alembic_config(output: StringIO | None = None) -> Config:
 
 def head() -> str:
     """The newest revision."""
+    from alembic.script import ScriptDirectory
+
     revision = ScriptDirectory.from_config(alembic_config()).get_current_head()
     if revision is None:
         raise RuntimeError("no revisions are installed")
@@ -67,6 +74,8 @@ def upgrade(owner_url: str) -> None:
     the database where a schema is to be made, and CREATEROLE where the group roles are; never a superuser
     (migrations/versions/0003_roles.py). Raises BadDatabaseUrl, and SQLAlchemy's errors where the database refuses.
     """
+    from alembic import command
+
     engine = _engine(owner_url)
     for tries in range(1, _TRIES + 1):
         try:
@@ -83,6 +92,8 @@ def upgrade(owner_url: str) -> None:
 
 def upgrade_sql() -> str:
     """All revisions from an empty database on, as SQL for psql: one transaction."""
+    from alembic import command
+
     output = StringIO()
     command.upgrade(alembic_config(output), "head", sql=True)
     return output.getvalue()
@@ -96,6 +107,8 @@ def status(url: str) -> MigrationStatus:
 
 def current_revision(connection: Connection) -> str | None:
     """Revision of the database behind ``connection``; None where it was never migrated."""
+    from alembic.runtime.migration import MigrationContext
+
     context = MigrationContext.configure(connection, opts={"version_table_schema": SCHEMA})
     return context.get_current_revision()
 

@@ -17,6 +17,9 @@ from typing import Any, NoReturn
 
 PR_SET_PDEATHSIG = 1
 LOADED = (
+    "alembic.command",
+    "alembic.runtime.migration",
+    "alembic.script",
     "gateway.cli.main",
     "gateway.cli.serve",
     "gateway.upstream.mcp.adapter",

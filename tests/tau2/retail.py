@@ -1,6 +1,7 @@
 """The retail tasks of tau2-bench: real users' requests, and the calls that an agent should make for each."""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -8,6 +9,10 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data" / "tau2-retail"
 ABSENT = f"the tau2 retail tasks are not here: no folder {FOLDER}"
+
+LONG = os.environ.get("COMMITGATE_TEST_LONG") == "1"
+STEP = 1 if LONG else 3
+"""Every how manieth task is replayed; all of them in ``make test-long``."""
 
 Arguments = Mapping[str, object]
 
@@ -80,6 +85,11 @@ def tasks() -> tuple[Task, ...]:
     """All tasks, in the file's order."""
     lines = (FOLDER / "actions.jsonl").read_text(encoding="utf-8").splitlines()
     return tuple(_task(json.loads(line)) for line in lines)
+
+
+def replayed_tasks() -> tuple[Task, ...]:
+    """Those that are replayed in this run of the suite."""
+    return tasks()[::STEP]
 
 
 @cache

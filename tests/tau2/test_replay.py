@@ -1,7 +1,6 @@
-"""Every task of tau2-retail through the real gateway, over HTTP, with drafts that are wrong."""
+"""The tasks of tau2-retail through the real gateway, over HTTP, with drafts that are wrong."""
 
 import asyncio
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +16,8 @@ from tests.tau2.script import run_of
 from tests.tau2.stage import Stage, stage
 from tests.tau2.truth import problems
 
-LONG = os.environ.get("COMMITGATE_TEST_LONG") == "1"
-SEEDS = range(20 if LONG else 2)
-AT_LEAST = 20
+SEEDS = range(20 if retail.LONG else 2)
+AT_LEAST = 20 // retail.STEP
 """Closed WRITE blocks voided, and reads sent again, that a seed must have provoked."""
 
 pytestmark = pytest.mark.skipif(not retail.present(), reason=retail.ABSENT)
@@ -35,12 +33,15 @@ def test_the_log_holds_the_gold_writes_once_and_no_read_is_older_than_them(
         replayed = asyncio.run(_replay(running, seed, policy))
         took = time.monotonic() - began
         wrong = problems(
-            retail.tasks(), replayed.messages, running.log().refresh().effects, lambda t: run_of(t, seed)
+            retail.replayed_tasks(),
+            replayed.messages,
+            running.log().refresh().effects,
+            lambda t: run_of(t, seed),
         )
         code, findings = running.reconcile()
     runs, voided = runs_in(database.admin_url), voided_writes(replayed.views)
     report(
-        f"tau2-retail seed {seed}, reads_behind_writes: {policy}: {len(retail.tasks())} tasks, "
+        f"tau2-retail seed {seed}, reads_behind_writes: {policy}: {len(retail.replayed_tasks())} tasks, "
         f"{len(replayed.views)} messages, accepted {dict(effects_of(replayed.views))}, {dict(replayed.counts)}, "
         f"closed WRITE blocks voided {voided}, {runs}, {took:.0f} s"
     )
@@ -62,4 +63,4 @@ async def _replay(running: Stage, seed: int, policy: str) -> Replayed:
     )
     async with Client(lambda: running.url) as client:
         await client.post("/v1/effects", table)
-        return await replay(client, retail.tasks(), seed)
+        return await replay(client, retail.replayed_tasks(), seed)
