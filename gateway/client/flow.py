@@ -110,6 +110,9 @@ class TurnFlow:
         self.head, self.drafted_end, self.round = branch.head, branch.drafted_end, branch.round
         for intent in written.intents:
             self.intents[intent.intent_id] = intent
+        for event in events:
+            if event.get("type") == "stream.finished":
+                self.finished = str(event.get("reason"))
         return written.intents
 
     def draft(self, tokens: Iterable[Token]) -> Flow[list[IntentView]]:

@@ -2,21 +2,25 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
+from sqlalchemy import Connection
+
 from effects import order
 from effects.order import CallView
 from gateway.dispatcher.call import Call
+from gateway.dispatcher.inside import Trial
 from gateway.dispatcher.leases import Lease
 from gateway.dispatcher.worker import Dispatcher
 from gateway.turn import dispatching
 from gateway.turn.dispatching import Assignment
 from gateway.turn.unfolding import Unfolding
-from gateway.upstream.port import Reply, Upstream
+from gateway.upstream.port import Answered, NotSent, Reply, Upstream
 from ledger.work import ReleasedCall
 
 SENDS_BEFORE_RECORDING = "sends before it records"
 IGNORES_LEASES = "ignores that its lease is over"
 REPEATS_WRITES = "repeats a WRITE on a timeout"
 IGNORES_ORDER = "ignores order"
+COMMITS_BEFORE_RECORDING = "commits a tool's statements before their outcome"
 
 
 def plant(name: str) -> None:
@@ -75,9 +79,22 @@ def _wait_for_nothing() -> None:
     order.earlier_terminal = over
 
 
+def _commit_first() -> None:
+    work = Trial.work
+
+    def careless(self: Trial, connection: Connection) -> Answered | NotSent:
+        reply = work(self, connection)
+        connection.commit()
+        connection.begin()
+        return reply
+
+    Trial.work = careless  # type: ignore[method-assign]
+
+
 BUGS: Mapping[str, Callable[[], None]] = {
     SENDS_BEFORE_RECORDING: _send_first,
     IGNORES_LEASES: _hold_for_ever,
     REPEATS_WRITES: _repeat,
     IGNORES_ORDER: _wait_for_nothing,
+    COMMITS_BEFORE_RECORDING: _commit_first,
 }

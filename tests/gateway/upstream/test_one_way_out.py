@@ -12,7 +12,7 @@ from tests.gateway.upstream.mcp_bench import McpBench
 from tests.gateway.upstream.running import Running
 
 ROOT = Path(__file__).parents[3]
-ADAPTERS = {"HttpUpstream", "McpUpstream", "Routes"}
+ADAPTERS = {"CallablesUpstream", "HttpUpstream", "McpUpstream", "PostgresUpstream", "Routes"}
 
 
 def named(file: Path) -> set[str]:
@@ -43,7 +43,7 @@ def test_calls_are_sent_by_the_dispatcher_alone() -> None:
         "gateway/upstream",
         "gateway/upstream/mcp",
         "gateway/upstream/postgres",
-        "gateway/upstream/python",
+        "gateway/upstream/callables",
     }
 
 

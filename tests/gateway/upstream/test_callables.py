@@ -1,0 +1,224 @@
+"""Python functions in processes of their own: what all adapters do, and what is theirs."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from effects.classes import EffectClass
+from effects.intent import ResultStatus
+from effects.secrets import Reference
+from effects.upstream import Upstream
+from gateway.turn.dispatching import Assignment
+from gateway.upstream.callables.adapter import CallablesUpstream
+from gateway.upstream.port import Answered, Layer, MaybeSent, NotSent
+from tests.gateway.toolserver import eventually
+from tests.gateway.upstream.calls import assignment
+from tests.gateway.upstream.running import Running
+from tests.gateway.upstream.suite import UpstreamSuite
+
+MODULE = "tests.gateway.upstream.python_tool"
+
+
+class CallableBench:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.renew()
+
+    def renew(self) -> None:
+        for name in ("received.jsonl", "finished.jsonl", "release"):
+            (self.folder / name).unlink(missing_ok=True)
+        self._does("answer", content={})
+
+    def call(
+        self, effect: EffectClass = EffectClass.WRITE, function: str = "tool", **told: Any
+    ) -> Assignment:
+        upstream = Upstream(python=f"{MODULE}:{function}", env={"TOOL_FOLDER": str(self.folder)})
+        return assignment(effect=effect, upstream=upstream, **told)
+
+    def unreachable(self, effect: EffectClass) -> Assignment:
+        return assignment(effect=effect, upstream=Upstream(python="no.such_module:function"))
+
+    def does_answer(self, content: object) -> None:
+        self._does("answer", content=content)
+
+    def does_echo(self) -> None:
+        self._does("echo")
+
+    def does_refuse(self, content: object) -> None:
+        self._does("refuse", content=content)
+
+    def does_answer_bytes(self, count: int) -> None:
+        self._does("huge", bytes=count)
+
+    def does_answer_nonsense(self) -> None:
+        self._does("nonsense")
+
+    def does_hold(self, content: object) -> None:
+        (self.folder / "release").unlink(missing_ok=True)
+        self._does("hold", content=content)
+
+    def does_fail_in_protocol(self) -> None:
+        self.does_answer({"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "no such tool"}})
+
+    def does_die(self) -> None:
+        self._does("die")
+
+    def release(self) -> None:
+        (self.folder / "release").touch()
+
+    def said(self, content: object) -> object:
+        if isinstance(content, dict) and content.get("error") == "LookupError":
+            return json.loads(content["message"])
+        return content
+
+    def received(self) -> list[bytes]:
+        return [line["raw"].encode() for line in self.log()]
+
+    def finished(self) -> list[object]:
+        return [line["arguments"] for line in self._lines("finished.jsonl")]
+
+    def carried(self) -> dict[str, str | None]:
+        carried: dict[str, str | None] = self.log()[-1]["carried"]
+        return carried
+
+    def log(self) -> list[dict[str, Any]]:
+        return self._lines("received.jsonl")
+
+    def _lines(self, name: str) -> list[dict[str, Any]]:
+        file = self.folder / name
+        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+    def _does(self, act: str, **told: object) -> None:
+        (self.folder / "new").write_text(json.dumps({"do": act, **told}))
+        (self.folder / "new").rename(self.folder / "behaviour.json")
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory: pytest.TempPathFactory) -> CallableBench:
+    return CallableBench(tmp_path_factory.mktemp("tool"))
+
+
+@pytest.fixture
+def bench(one: CallableBench) -> CallableBench:
+    one.renew()
+    return one
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Running]:
+    with Running(CallablesUpstream()) as runs:
+        yield runs
+
+
+class TestCallables(UpstreamSuite):
+    """All that every adapter must do."""
+
+
+def test_a_process_lives_on_from_call_to_call_and_takes_one_at_a_time(
+    bench: CallableBench, running: Running
+) -> None:
+    running.close_upstream()
+    for _ in range(3):
+        running.send(bench.call())
+    assert len({line["pid"] for line in bench.log()}) == 1
+    bench.does_hold({})
+    held = running.start(bench.call())
+    eventually(lambda: len(bench.received()) == 4)
+    bench.does_answer({})
+    assert isinstance(running.send(bench.call()), Answered)
+    bench.release()
+    assert isinstance(held.result(10), Answered)
+    assert len({line["pid"] for line in bench.log()[-2:]}) == 2
+
+
+def test_what_dies_between_two_calls_costs_the_next_one_nothing(
+    bench: CallableBench, running: Running
+) -> None:
+    running.send(bench.call())
+    pid = bench.log()[-1]["pid"]
+    os.kill(pid, 9)
+    eventually(lambda: not Path(f"/proc/{pid}").exists())
+    reply = running.send(bench.call())
+    assert isinstance(reply, Answered) or reply == NotSent("process_ended")
+    assert len(bench.received()) == 1 + isinstance(reply, Answered)
+
+
+def test_a_read_that_nobody_awaits_any_more_is_ended(bench: CallableBench, running: Running) -> None:
+    bench.does_hold({})
+    assert running.send(bench.call(EffectClass.READ_ONLY), timeout=1.0) == MaybeSent("timeout")
+    pid = bench.log()[-1]["pid"]
+    eventually(lambda: not Path(f"/proc/{pid}").exists())
+
+
+def test_an_effect_that_nobody_awaits_any_more_ends_after_a_while(tmp_path: Path) -> None:
+    bench = CallableBench(tmp_path)
+    with Running(CallablesUpstream(linger=0.1)) as running:
+        bench.does_answer({})
+        running.send(bench.call())
+        bench.does_hold({})
+        assert running.send(bench.call(), timeout=0.3) == MaybeSent("timeout")
+        pid = bench.log()[-1]["pid"]
+        eventually(lambda: not Path(f"/proc/{pid}").exists())
+
+
+def test_no_more_processes_than_there_are_places(tmp_path: Path) -> None:
+    bench = CallableBench(tmp_path)
+    with Running(CallablesUpstream(size=1)) as running:
+        running.send(bench.call())
+        bench.does_hold({"n": 1})
+        held = running.start(bench.call())
+        eventually(lambda: len(bench.received()) == 2)
+        reply = running.send(bench.call(timeout=0.4))
+        assert reply == NotSent("open_timeout")
+        assert len(bench.received()) == 2
+        bench.release()
+        assert held.result(10) == Answered(ResultStatus.OK, {"n": 1})
+
+
+@pytest.mark.parametrize("function", ["no_such", "NO_FUNCTION", "tool.no_such"])
+def test_a_function_that_is_not_there_is_not_sent_and_not_tried_again(
+    bench: CallableBench, running: Running, function: str
+) -> None:
+    reply = running.send(bench.call(function=function))
+    assert isinstance(reply, NotSent)
+    assert (reply.because, reply.lasting) == ("function_not_loaded", True)
+
+
+def test_a_coroutine_function_is_awaited(bench: CallableBench, running: Running) -> None:
+    assert running.send(bench.call(function="later", arguments='{"n": 3}')) == Answered(
+        ResultStatus.OK, {"n": 3}
+    )
+
+
+def test_arguments_that_it_does_not_take_are_its_refusal(bench: CallableBench, running: Running) -> None:
+    reply = running.send(bench.call(function="later", arguments='{"m": 3}'))
+    assert isinstance(reply, Answered)
+    assert (reply.status, reply.layer) == (ResultStatus.TOOL_ERROR, Layer.TOOL)
+
+
+def test_leaving_the_process_is_no_answer(bench: CallableBench, running: Running) -> None:
+    assert running.send(bench.call(function="leave")) == MaybeSent("process_ended")
+
+
+def test_secrets_are_handed_on_by_reference_and_the_ledger_does_not_see_them(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_SECRET", "swordfish-1")
+    monkeypatch.setenv("PGPASSWORD", "hidden")
+    monkeypatch.setenv("COMMITGATE_HOME", "/nowhere")
+    upstream = Upstream(python=f"{MODULE}:tell", env={"TOOL_SECRET": Reference(env="MY_SECRET")})
+    reply = running.send(assignment(effect=EffectClass.READ_ONLY, upstream=upstream))
+    assert reply == Answered(
+        ResultStatus.OK, {"TOOL_SECRET": "[secret]", "COMMITGATE_HOME": None, "PGPASSWORD": None}
+    )
+
+
+def test_a_variable_that_is_not_there_means_not_sent(running: Running) -> None:
+    upstream = Upstream(python=f"{MODULE}:tell", env={"TOOL_SECRET": Reference(env="NO_SUCH_VARIABLE")})
+    reply = running.send(assignment(effect=EffectClass.READ_ONLY, upstream=upstream))
+    assert isinstance(reply, NotSent)
+    assert reply.because == "secret_missing"
