@@ -98,3 +98,32 @@ def dispatch(
         told = {**circumstances(), "figures": figures}
         json_.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     show_rows(figures, ["figure", "value", "aim", "reached"], format_)
+
+
+@app.command()
+def turns(
+    messages: Annotated[int, typer.Option(min=1, help="Messages of each arm at each ratio.")] = 40,
+    at_once: Annotated[int, typer.Option(min=1, help="Turns that are under way together.")] = 4,
+    latency: Annotated[float, typer.Option(min=1.0, help="Median milliseconds that a tool takes.")] = 200.0,
+    rejected: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Share of the calls that are drafted wrongly.")
+    ] = 0.3,
+    seed: Annotated[int, typer.Option(help="Of messages, drafts and latencies.")] = 1,
+    json_: JsonOption = None,
+    format_: FormatOption = None,
+) -> None:
+    """How long turns take where reads go early, beside holding everything and waiting for the whole message."""
+    from bench.server import bench_server
+    from bench.turns import report
+    from bench.turns.run import Plan
+
+    plan = Plan(messages, at_once, latency / 1e3, rejected, seed=seed)
+    with bench_server() as server:
+        result = report.report(server, plan, say=say)
+    if json_ is not None:
+        json_.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    if chosen(format_) is Format.JSON:
+        write_line(result)
+        return
+    show_rows(result["rows"], list(report.COLUMNS), format_)
+    show_rows(result["figures"], list(report.FIGURES), format_)

@@ -1,0 +1,1 @@
+"""How long turns take: reads that go early, beside holding them and beside waiting for the whole message."""
