@@ -54,7 +54,8 @@ def graph(on: Stage, gate: Gate, client: OpenAI) -> Any:
             ids = {call.intent_id: message.call_ids[call.span[0]] for call in calls}
             said["tool_calls"] = [_as_sent(call, ids[call.intent_id]) for call in calls]
             answers = [
-                {"role": "tool", "tool_call_id": ids[call.intent_id], "content": _told(call)} for call in calls
+                {"role": "tool", "tool_call_id": ids[call.intent_id], "content": _told(call)}
+                for call in calls
             ]
         return {"messages": [said, *answers], "keys": [commit_key]}
 
@@ -84,7 +85,7 @@ def main() -> None:
     with stage() as on, Gate(on.gateway) as gate, OpenAI(base_url=on.model, api_key="none") as client:
         asked = {"role": "user", "content": f"Please cancel my order {on.order_id}."}
         state = graph(on, gate, client).invoke({"messages": [asked], "keys": []})
-        print(state["messages"][-1]["content"])  # noqa: T201 - it is what the example is for
+        print(state["messages"][-1]["content"])
         on.show(*state["keys"])
 
 

@@ -18,7 +18,7 @@ async def converse(on: Stage) -> None:
     """Look at an order, cancel it, and cancel it once more as a retry would."""
     async with Client(f"{on.gateway}/mcp") as client:
         listed = await client.list_tools()
-        print(f"{len(listed.tools)} tools")  # noqa: T201 - it is what the example is for
+        print(f"{len(listed.tools)} tools")
         cancel = {"order_id": on.order_id, "reason": "ordered by mistake"}
         for call_id, tool, arguments in (
             ("1", "get_order", {"order_id": on.order_id}),
@@ -28,7 +28,7 @@ async def converse(on: Stage) -> None:
             meta = {"commitgate/commit_key": RUN, "commitgate/call_id": call_id}
             result = await client.call_tool(tool, arguments, meta=meta)  # type: ignore[arg-type]
             replayed = (result.meta or {}).get("commitgate/replayed")
-            print(f"{tool}: {json.dumps(result.structured_content)}, replayed {replayed}")  # noqa: T201
+            print(f"{tool}: {json.dumps(result.structured_content)}, replayed {replayed}")
 
 
 def main() -> None:

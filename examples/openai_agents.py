@@ -52,7 +52,7 @@ async def converse(on: Stage) -> list[str]:
             tools=[gated(gate, tool["function"], keys) for tool in on.tools],
         )
         result = await Runner.run(agent, f"Please cancel my order {on.order_id}.")
-    print(result.final_output)  # noqa: T201 - it is what the example is for
+    print(result.final_output)
     return keys
 
 

@@ -21,6 +21,10 @@ PATIENCE = 60.0
 """Seconds within which everything has started."""
 
 
+COMMAND = "from gateway.cli.main import run; run()"
+"""The command ``commitgate``, of this interpreter."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """``gateway``, ``model``: base URLs. ``order_id``: an order that can be cancelled. ``tools``: for the model."""
@@ -36,7 +40,9 @@ class Stage:
         _say("the shop's log:")
         for line in map(json.loads, self.log.read_text(encoding="utf-8").splitlines()):
             if line["line"] == "handled":
-                _say(f"  {line['tool']}: {line['status']}, {'changed' if line['effect'] else 'changed nothing'}")
+                _say(
+                    f"  {line['tool']}: {line['status']}, {'changed' if line['effect'] else 'changed nothing'}"
+                )
         _say("the ledger:")
         with Gate(self.gateway) as gate:
             for commit_key in commit_keys:
@@ -55,8 +61,9 @@ def stage() -> Iterator[Stage]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="commitgate-example-")))
         data = folder / "shop"
-        shop = stack.enter_context(_child("shop", folder, "examples.shop.server", "--port", "0", "--data", str(data)))
-        served = stack.enter_context(_child("gateway", folder, "gateway.cli.main", "serve", "--port", "0"))
+        selling = ("-m", "examples.shop.server", "--port", "0", "--data", str(data))
+        shop = stack.enter_context(_child("shop", folder, *selling))
+        served = stack.enter_context(_child("gateway", folder, "-c", COMMAND, "serve", "--port", "0"))
         origin = str(shop.first_line(PATIENCE)["origin"])
         gateway = str(served.first_line(PATIENCE)["listening"])
         with Gate(gateway) as gate:
@@ -81,9 +88,9 @@ def script(order_id: str) -> list[Message]:
     ]
 
 
-def _child(name: str, folder: Path, module: str, *arguments: str) -> Child:
+def _child(name: str, folder: Path, *arguments: str) -> Child:
     settings = environment(COMMITGATE_HOME=str(folder / "home"))
-    argv = [sys.executable, "-m", module, *arguments]
+    argv = [sys.executable, *arguments]
     return Child(name, argv, folder=folder, cwd=source_tree(), env=settings)
 
 
