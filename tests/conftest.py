@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import plain, postgres
+from tests import commands, plain, postgres
+from tests.commands import Commands
 from tests.postgres import DatabaseServer, TestDatabase
 
 RUN_HOME = pytest.StashKey[Path]()
@@ -92,6 +93,13 @@ def _git(*words: str) -> str:
 def report(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
     """Keeps a line for the end of the run: how many seeds, cases and events a test has seen."""
     return lambda line: record_property(COUNTED, line)
+
+
+@pytest.fixture(scope="session")
+def commitgate() -> Iterator[Commands]:
+    """The command line, each command a process of its own that needs not start."""
+    with commands.commands() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ CODES = {
     "SpeculativeRoutingError": "speculative_routing_error",
     "SpeculativePrefixCollapseError": "speculative_prefix_collapse",
     "EffectTableRefused": "effect_table_refused",
+    "LiteralSecretRefused": "literal_secret",
     "FootprintRefused": "footprint_refused",
 }
 

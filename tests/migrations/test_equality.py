@@ -7,10 +7,13 @@ from sqlalchemy.pool import NullPool
 from tests.migrations.equality import build_from_models, difference
 
 
-@pytest.fixture
-def modelled(empty_database):
-    build_from_models(empty_database.owner_url)
-    return empty_database
+@pytest.fixture(scope="module")
+def modelled(database_server):
+    """Nothing here changes it."""
+    database_server.prepare_roles()
+    with database_server.database("modelled") as made:
+        build_from_models(made.owner_url)
+        yield made
 
 
 def test_revisions_build_what_the_models_say(database, modelled):

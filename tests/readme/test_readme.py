@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gateway.cli.main import application
+from tests.commands import Commands
 from tests.postgres import TestDatabase
 
 ROOT = Path(__file__).parents[2]
@@ -24,9 +25,9 @@ def _block(marker: str) -> str:
 
 
 @pytest.fixture
-def environment(database: TestDatabase, tmp_path: Path) -> dict[str, str]:
+def environment(database: TestDatabase, commitgate: Commands, tmp_path: Path) -> dict[str, str]:
     settings = {"COMMITGATE_DATABASE_URL": database.service_url, "COMMITGATE_HOME": str(tmp_path / "home")}
-    return {**os.environ, **settings, "PATH": f"{BIN}:{os.environ['PATH']}"}
+    return {**os.environ, **settings, "PATH": f"{commitgate.shim.parent}:{os.environ['PATH']}"}
 
 
 @pytest.fixture
@@ -34,7 +35,8 @@ def port(environment: dict[str, str], tmp_path: Path) -> Iterator[str]:
     """A gateway as the README starts it, the effect table applied."""
     (tmp_path / "effects.yaml").write_text(_block("# effects.yaml"), encoding="utf-8")
     said = next(line for line in _block("effects apply").splitlines() if "effects apply" in line)
-    subprocess.run(["bash", "-ec", said], cwd=tmp_path, env=environment, check=True, timeout=60)
+    installed = environment | {"PATH": f"{BIN}:{os.environ['PATH']}"}
+    subprocess.run(["bash", "-ec", said], cwd=tmp_path, env=installed, check=True, timeout=60)
     command = [str(BIN / "commitgate"), "serve", "--port", "0"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as gateway:
         assert gateway.stdout is not None

@@ -20,8 +20,7 @@ JSON = {"Content-Type": "application/json"}
     [
         ("GET", "/nothing", (404, "not_found")),
         ("GET", "/v1/streams/", (404, "not_found")),
-        ("POST", "/mcp", (422, "not_supported")),
-        ("POST", "/v1/dispatch/pause", (422, "not_supported")),
+        ("POST", "/v1/reconciliations", (422, "not_supported")),
         ("POST", "/v1/ledger/events", (405, "method_not_allowed")),
         ("GET", "/docs", (404, "not_found")),
         ("GET", "/v1/streams", (405, "method_not_allowed")),

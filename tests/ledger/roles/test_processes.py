@@ -1,8 +1,6 @@
 """The real processes, each under a login of its own duties: a call goes from its drafts to the answer between them."""
 
 import json
-import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,6 +10,7 @@ import pytest
 
 from ledger.access.duty import Duty
 from tests import processes
+from tests.commands import Commands
 from tests.gateway.toolserver import ToolServer, eventually
 from tests.ledger.roles.logins import login
 from tests.scenarios.conftest import client_of
@@ -45,22 +44,12 @@ def environs(module_database, tmp_path_factory) -> Iterator[Environs]:
         }
 
 
-def ended(environ: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        processes.commitgate(*arguments),
-        env={**os.environ, **environ},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        cwd=processes.ROOT,
-    )
-
-
 CALL = '<tool_call>{"name": "write", "arguments": {"n": 1}}</tool_call>'
 
 
-def test_a_call_between_processes_that_hold_one_duty_each(environs: Environs, tmp_path: Path):
+def test_a_call_between_processes_that_hold_one_duty_each(
+    environs: Environs, commitgate: Commands, tmp_path: Path
+):
     with ToolServer() as tools, processes.dispatcher(tmp_path, environs["worker"]) as worker:
         with client_of(processes.gateway(tmp_path, environs["gateway"], "--no-dispatch")) as client:
             assert client.get("/readyz").status_code == 200
@@ -84,10 +73,10 @@ def test_a_call_between_processes_that_hold_one_duty_each(environs: Environs, tm
             eventually(lambda: client.get("/v1/ledger/checkpoint").status_code == 200)
         assert worker.end() == 0
         assert len(tools.received("/write")) == 1
-    done = ended(environs["reconcile"], "reconcile", "run")
+    done = commitgate.run("reconcile", "run", environ=environs["reconcile"])
     assert done.returncode == 0, done.stdout + done.stderr
-    assert ended(environs["reconcile"], "ledger", "rebuild", "--check").returncode == 0
-    assert ended(environs["gateway"], "ledger", "rebuild").returncode == 0
+    assert commitgate.run("ledger", "rebuild", "--check", environ=environs["reconcile"]).returncode == 0
+    assert commitgate.run("ledger", "rebuild", environ=environs["gateway"]).returncode == 0
 
 
 def _final(client: httpx2.Client) -> dict[str, object] | None:
@@ -111,20 +100,20 @@ def _final(client: httpx2.Client) -> dict[str, object] | None:
     ],
 )
 def test_a_process_does_not_start_under_a_login_of_another_duty(
-    environs: Environs, login_of, arguments, code
+    environs: Environs, commitgate: Commands, login_of, arguments, code
 ):
-    done = ended(environs[login_of], *arguments)
+    done = commitgate.run(*arguments, environ=environs[login_of])
     assert done.returncode == 1
     assert done.stdout == ""
     assert f"error: {code}: " in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_where_the_reconciler_has_a_login_of_its_own_it_is_used(environs: Environs):
+def test_where_the_reconciler_has_a_login_of_its_own_it_is_used(environs: Environs, commitgate: Commands):
     separate = {
         **environs["gateway"],
         "COMMITGATE_RECONCILIATION_DATABASE_URL": environs["reconcile"]["COMMITGATE_DATABASE_URL"],
     }
-    done = ended(separate, "reconcile", "run", "--format", "json")
+    done = commitgate.run("reconcile", "run", "--format", "json", environ=separate)
     assert done.returncode == 0, done.stderr
     assert "summary" in json.loads(done.stdout.splitlines()[-1])
