@@ -49,6 +49,7 @@ EXPECTED = [
     'delete resolved as happened_unknown_result by p: "seen"',
     "delete is final, with the answer of attempt 1",
     "finished: stop",
+    "block [1, 6) of round 1 voided: stream_ended_inside",
 ]
 
 
