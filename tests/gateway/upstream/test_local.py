@@ -1,15 +1,22 @@
 """Whose tables may run code on the dispatcher's machine: at the moment of sending, and when a table is applied."""
 
 import asyncio
+from typing import cast
 
 import pytest
 
 from effects.table import EffectTable
 from effects.upstream import Server, Upstream
+from gateway.errors import LocalUpstreamsOff
+from gateway.http.problems import problem_of
+from gateway.principal import everyone
+from gateway.service.tables import EffectTables
 from gateway.settings import Settings
 from gateway.upstream.local import LocalUpstreams
 from gateway.upstream.port import NotSent
 from gateway.upstream.routing import Routes
+from gateway.wiring import utc_now
+from ledger.append import Ledger
 from tests.gateway.upstream.calls import assignment
 from tests.gateway.upstream.test_routing import Recording
 
@@ -69,3 +76,13 @@ def test_a_table_that_was_applied_before_sends_nothing_either(
         assert isinstance(reply, NotSent)
         assert (reply.because, reply.lasting) == ("local_upstreams_off", True)
     assert isinstance(reply, NotSent) is not sent
+
+
+@pytest.mark.parametrize("path", TABLES)
+def test_a_table_that_would_run_code_here_is_refused_with_its_place(path: str) -> None:
+    nothing_is_written = cast(Ledger, None)
+    tables = EffectTables(nothing_is_written, utc_now, None, LocalUpstreams(setting=False))
+    with pytest.raises(LocalUpstreamsOff) as refused:
+        tables.apply(everyone("default"), TABLES[path])
+    trouble = problem_of(refused.value)
+    assert (trouble.status, trouble.code, trouble.extra["path"]) == (422, "local_upstreams_off", path)
