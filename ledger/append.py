@@ -212,10 +212,8 @@ class Ledger:
 
     def _newest(self, connection: Connection, stream: StreamName) -> tuple[StreamState, int]:
         """The state that ``connection`` shows, and under how many changes of the server."""
-        met, known = self._server.changes, self._cache.get(stream)
-        if met != self._server.changes:
-            known, met = None, self._server.changes
-        state = known or initial(stream.tenant, stream.commit_key)
+        met = self._server.changes
+        state = self._cache.get(stream) or initial(stream.tenant, stream.commit_key)
         return fold_all(state, read_events(connection, stream, after=state.seq)), met
 
     def _draw(self, stream: StreamName, state: StreamState, change: Change, met: int) -> Draft:

@@ -31,6 +31,9 @@ def doubt_unsettled(unfolding: Unfolding, force: TableInForce, since: Mapping[st
     for intent in list(unfolding.state.intents.values()):
         if intent.effect is EffectClass.READ_ONLY or intent.block is not BlockState.CLEARED:
             continue
+        if intent.state is IntentState.DISPATCHED and intent.inside:
+            # It would be here together with its outcome: whoever finds its lease run out sends it again.
+            continue
         if intent.state is IntentState.DISPATCHED and intent.effect is EffectClass.WRITE:
             unfolding.emit_for(
                 EventType.DISPATCH_IN_DOUBT, intent, attempt=intent.open_attempt, because=RESTORED

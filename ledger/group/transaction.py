@@ -100,7 +100,7 @@ class GroupTransaction:
         Raises what is wrong with it, Conflict where the stream stands elsewhere, and OutcomeUnknown.
         """
         driver = driver_connection(connection)
-        if draft.stream not in _move(driver, [draft]):
+        if draft.met != self._server.changes or draft.stream not in _move(driver, [draft]):
             raise _behind(draft)
         try:
             self._fill(connection, driver, [draft], [0], together=True)
