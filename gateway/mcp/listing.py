@@ -20,11 +20,11 @@ def listed(tools: Mapping[str, Tool]) -> ListToolsResult:
 
 
 def _tool(name: str, tool: Tool) -> ListedTool:
-    worst = highest(*tool.possible)
+    worst, schema = highest(*tool.possible), tool.arguments_schema
     return ListedTool(
         name=name,
         description=_description(tool, worst),
-        input_schema=dict(ANY_ARGUMENTS),
+        input_schema={**ANY_ARGUMENTS, **({} if schema is None else schema.document)},
         annotations=ToolAnnotations(
             read_only_hint=worst is EffectClass.READ_ONLY,
             destructive_hint=worst is EffectClass.WRITE,

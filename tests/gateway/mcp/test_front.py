@@ -200,3 +200,29 @@ def test_what_strict_json_refuses_never_becomes_a_call(desk, arguments, code):
 def test_pages_of_other_origins_are_kept_out(desk):
     answer = httpx2.post(desk.url, json={}, headers={"Origin": "https://evil.example"})
     assert (answer.status_code, answer.json()["code"]) == (403, "forbidden_origin")
+
+
+def test_a_call_that_waits_for_a_person_says_so_and_is_answered_once_allowed(desk):
+    desk.apply(guarded={"effect": "WRITE", "writes": ["thing:{name}"], "approval": "required"})
+    desk.tools.behave("/guarded", ok({"done": 1}))
+    meta = {"commitgate__commit_key": "guarded", "commitgate__call_id": "c1"}
+    waiting = call(desk, "guarded", {"name": "a"}, **meta)
+    assert waiting.is_error
+    assert waiting.structured_content["state"] == "awaiting_approval"
+    path = f"/v1/approvals/guarded/{waiting.structured_content['intent_id']}"
+    allowed = desk.front.client.post(path, json={"decision": "approve", "reason": "fine"})
+    assert allowed.is_success, allowed.text
+    assert call(desk, "guarded", {"name": "a"}, **meta).structured_content == {"done": 1}
+    assert len(desk.tools.received("/guarded")) == 1
+
+
+def test_the_schema_of_the_table_is_what_clients_see_and_what_the_gate_checks(desk):
+    schema = {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}
+    desk.apply(strict={"effect": "READ_ONLY", "reads": [], "schema": schema})
+    (tool,) = talk(desk, lambda client: client.list_tools()).tools
+    assert tool.input_schema == schema
+    refused = call(desk, "strict", {"name": 7})
+    assert (refused.structured_content["state"], refused.structured_content["reason"]) == (
+        "refused",
+        "arguments_refused",
+    )
