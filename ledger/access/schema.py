@@ -4,7 +4,16 @@ Auditors are read by the views of schema ``audit``, under their owner. Neither t
 program, looked up by name.
 """
 
-from sqlalchemy import ARRAY, CheckConstraint, Column, DateTime, LargeBinary, PrimaryKeyConstraint, Table, Text
+from sqlalchemy import (
+    ARRAY,
+    CheckConstraint,
+    Column,
+    DateTime,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+)
 
 from ledger.schema import metadata
 
