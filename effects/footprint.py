@@ -6,6 +6,7 @@ declared overlaps everything of its upstream.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -195,12 +196,17 @@ def conflicts(effect: EffectClass, one: Footprint, other_effect: EffectClass, ot
 def _share_key(some: frozenset[Key], others: frozenset[Key]) -> bool:
     if not some.isdisjoint(others):
         return True
-    return any(
-        key.prefix and key.meets(other)
-        for mine, theirs in ((some, others), (others, some))
-        for key in mine
-        for other in theirs
-    )
+    return _prefix_meets(some, others) or _prefix_meets(others, some)
+
+
+def _prefix_meets(some: frozenset[Key], others: frozenset[Key]) -> bool:
+    """Whether a prefix among ``some`` begins one of the ``others``. A model may name thousands of keys: not each with each."""
+    prefixes = [key.text for key in some if key.prefix]
+    if not prefixes:
+        return False
+    texts = sorted(key.text for key in others)
+    places = ((text, bisect_left(texts, text)) for text in prefixes)
+    return any(at < len(texts) and texts[at].startswith(text) for text, at in places)
 
 
 def _fill_all(

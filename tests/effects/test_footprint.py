@@ -1,4 +1,5 @@
 from itertools import product
+from time import process_time
 
 import pytest
 from hypothesis import example, given
@@ -253,3 +254,15 @@ def test_the_json_of_a_footprint() -> None:
 def test_json_of_another_form_is_refused(value: object) -> None:
     with pytest.raises(FootprintRefused):
         Footprint.from_json(value)
+
+
+@pytest.mark.parametrize("prefix", [False, True])
+def test_long_lists_of_arguments_do_not_make_each_key_meet_each(prefix: bool) -> None:
+    one, other = (
+        Footprint(frozenset(Key(f"{name}{n}", prefix) for n in range(4 * MAX_KEYS)), frozenset(), "http://a:80")
+        for name in ("a", "b")
+    )
+    began = process_time()
+    assert not overlaps(one, other)
+    assert process_time() - began < 1.0
+    assert overlaps(other, Footprint(frozenset({Key("b409", True)}), frozenset(), "http://b:80"))
