@@ -51,6 +51,8 @@ def connect(
         max_overflow=pool_size,
         isolation_level="READ COMMITTED",
         connect_args=driver_arguments,
+        # Errors are logged, and parameters hold what people send through.
+        hide_parameters=True,
         execution_options={HIDDEN: pgbouncer},
     )
     event.listen(engine, "checkin", _note_time)

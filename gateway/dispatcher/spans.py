@@ -18,6 +18,7 @@ from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer
 
 from gateway.tracing import traceparent_of, under
 from gateway.turn.dispatching import Assignment
+from gateway.upstream.trace import fresh_traceparent
 
 # Spelled out, because the package that holds the names comes with the SDK; a test compares them.
 OPERATION = "gen_ai.operation.name"
@@ -42,11 +43,22 @@ class DispatchSpans:
     def __init__(self, *, content: bool = False, tracer: Tracer | None = None) -> None:
         """See the class."""
         self._content = content
+        self._own = tracer is not None
         self._tracer = tracer or trace.get_tracer("commitgate")
+
+    @property
+    def _made(self) -> bool:
+        """Whether spans are more than what passes through: making them costs what a call can be spared."""
+        return self._own or not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
     @contextmanager
     def dispatch(self, call: Assignment) -> Iterator[Assignment]:
         """The span of one dispatch; gives the assignment as its child. Log lines within it carry whose they are."""
+        if not self._made:
+            child = call if call.traceparent else replace(call, traceparent=fresh_traceparent())
+            with _named(child):
+                yield child
+            return
         told = self._of_dispatch(call)
         with self._tracer.start_as_current_span(
             f"{EXECUTE_TOOL} {call.tool}",
@@ -54,18 +66,16 @@ class DispatchSpans:
             SpanKind.INTERNAL,
             told,
             record_exception=False,
+            set_status_on_exception=False,
         ) as span:
             child = _below(call, span)
-            named = {"commit_key": call.commit_key, "intent_id": call.intent_id, "attempt": call.attempt}
-            if child.traceparent is not None:
-                named["trace_id"] = child.traceparent.split("-")[1]
-            with structlog.contextvars.bound_contextvars(**named):
+            with _named(child):
                 yield child
 
     @contextmanager
     def transmission(self, call: Assignment, resends: int) -> Iterator[Assignment]:
         """The span of one transmission; gives the assignment as its child. ``resends``: how many came before."""
-        if call.upstream.http is None:
+        if call.upstream.http is None or not self._made:
             yield call
             return
         place = urlsplit(call.upstream.http)
@@ -77,7 +87,11 @@ class DispatchSpans:
         if resends:
             told[HTTP_RESENDS] = resends
         with self._tracer.start_as_current_span(
-            "POST", kind=SpanKind.CLIENT, attributes=told, record_exception=False
+            "POST",
+            kind=SpanKind.CLIENT,
+            attributes=told,
+            record_exception=False,
+            set_status_on_exception=False,
         ) as span:
             yield _below(call, span)
 
@@ -119,6 +133,21 @@ def failing(code: str | None) -> None:
     if code is not None and span.is_recording():
         span.set_attribute(ERROR_TYPE, code)
         span.set_status(StatusCode.ERROR)
+
+
+@contextmanager
+def _named(call: Assignment) -> Iterator[None]:
+    """Whose log lines these are."""
+    tokens = structlog.contextvars.bind_contextvars(
+        commit_key=call.commit_key,
+        intent_id=call.intent_id,
+        attempt=call.attempt,
+        trace_id=None if call.traceparent is None else call.traceparent.split("-")[1],
+    )
+    try:
+        yield
+    finally:
+        structlog.contextvars.reset_contextvars(**tokens)
 
 
 def _below(call: Assignment, span: Span) -> Assignment:

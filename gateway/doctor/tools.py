@@ -39,6 +39,7 @@ def upstreams(table: EffectTable, kinds: Collection[str]) -> Iterator[Finding]:
 def secrets(table: EffectTable, tenant: str, known: Secrets) -> Iterator[Finding]:
     """``secrets``: what headers and variables refer to is there, in the environment of the doctor."""
     wanted = [(f"tool {name}", tool.upstream.headers) for name, tool in table.tools.items()]
+    wanted += [(f"tool {name}", tool.upstream.env) for name, tool in table.tools.items()]
     for alias, server in table.servers.items():
         wanted += [(f"server {alias}", server.headers), (f"server {alias}", server.env)]
     missing = []

@@ -62,6 +62,8 @@ def test_a_worker_tells_of_each_dispatch_whose_it_is_and_never_what_is_in_it(
     for turn in (lost, look):
         line = ended[turn.intent.intent_id]
         assert (line["commit_key"], line["attempt"]) == (turn.key, 1)
+        [sent, *_] = floor.tools.received(f"/{line['tool']}")
+        assert line["trace_id"] == sent.headers["traceparent"].split("-")[1]
     [alarm] = [line for line in lines if line["event"] == "doubt_opened"]
     assert (alarm["intent_id"], alarm["level"]) == (lost.intent.intent_id, "error")
     for what, value in HIDDEN.items():
@@ -109,3 +111,34 @@ def _on_a_terminal(script: str) -> str:
         return os.read(main, 65536).decode()
     finally:
         os.close(main)
+
+
+def test_of_an_error_that_quotes_only_the_first_line_is_kept() -> None:
+    script = """
+from gateway.logs import configure_logs
+configure_logs()
+import structlog
+log = structlog.get_logger()
+try:
+    local = "row-value"
+    try:
+        raise KeyError("row-value\\nDETAIL: row-value")
+    except KeyError as inner:
+        raise ValueError("what happened\\nDETAIL: Failing row contains (row-value).") from inner
+except ValueError as error:
+    log.exception("failed", error=str(error), detail=f"refused\\n{local}")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script.replace('"row-value\\n', '"inner\\n')],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    [line] = done.stderr.splitlines()
+    told = json.loads(line)
+    assert (told["error"], told["detail"]) == ("what happened", "refused")
+    assert [each["exc_type"] for each in told["exception"]] == ["ValueError", "KeyError"]
+    assert "row-value" not in line
+    shown = _on_a_terminal(script)
+    assert "what happened" in shown
+    assert "local =" not in shown

@@ -1,0 +1,3 @@
+from tests.gateway.dispatcher.conftest import floor
+
+__all__ = ["floor"]
