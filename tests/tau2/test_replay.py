@@ -16,7 +16,8 @@ from tests.tau2.script import run_of
 from tests.tau2.stage import Stage, stage
 from tests.tau2.truth import problems
 
-SEEDS = range(20 if retail.LONG else 2)
+SEEDS = range(20) if retail.LONG else [1]
+"""Odd ones send reads behind open WRITEs, which is where answers become stale."""
 AT_LEAST = 20 // retail.STEP
 """Closed WRITE blocks voided, and reads sent again, that a seed must have provoked."""
 

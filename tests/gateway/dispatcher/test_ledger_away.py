@@ -1,6 +1,7 @@
 """The database goes away and comes back: outcomes wait for it, and calls that break do not stop the others."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 
 import psycopg
@@ -11,7 +12,7 @@ from structlog.testing import capture_logs
 from effects.intent import IntentState, ResultStatus
 from gateway.dispatcher.cooling import Cooling
 from ledger.append import Appended, Change, Ledger
-from ledger.errors import OutcomeUnknown
+from ledger.errors import LedgerError, OutcomeUnknown
 from ledger.events import EventType, NewEvent
 from ledger.sharding import StreamName
 from ledger.state import StreamState
@@ -67,6 +68,16 @@ class Unsure(Ledger):
         super().__init__(floor.engine, clock=floor.clock)
         self.before = before
         self.lost = 0
+
+    def submit(
+        self, tenant: str, commit_key: str, decide: Callable[[StreamState], Change]
+    ) -> "Future[Appended]":
+        future: Future[Appended] = Future()
+        try:
+            future.set_result(self.append(tenant, commit_key, decide))
+        except LedgerError as error:
+            future.set_exception(error)
+        return future
 
     def append(self, tenant: str, commit_key: str, decide: Callable[[StreamState], Change]) -> Appended:
         before = self.read(tenant, commit_key).seq

@@ -51,8 +51,11 @@ def reached(raw: bytes, headers: dict[str, str] | None = None) -> bool:
         return False
     if not isinstance(message, dict) or message.get("method") != "tools/call":
         return False
+    dies = (
+        behaviour()["do"] == "die"
+    )  # read before it is kept: whoever sees it there may ask for something else next
     keep("received.jsonl", {"pid": os.getpid(), "raw": raw.decode(), "message": message, "headers": headers})
-    if behaviour()["do"] == "die":
+    if dies:
         os._exit(9)
     return True
 
