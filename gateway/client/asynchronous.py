@@ -1,5 +1,6 @@
 """The client for asyncio."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Self, TypeVar
@@ -9,7 +10,7 @@ from tenacity import AsyncRetrying
 
 from gateway.client.asking import Ask, Flow, Heard, ask
 from gateway.client.connection import PATIENCE, Connection, heard, request_of
-from gateway.client.flow import Terms, Token, TurnFlow, ending_of
+from gateway.client.flow import Terms, Token, TurnFlow, answer_of, ending_of
 from gateway.wire.base import JSONObject
 from gateway.wire.views import IntentView, StreamView
 
@@ -89,6 +90,8 @@ class AsyncTurn:
     def __init__(self, gate: AsyncGate, flow: TurnFlow) -> None:
         self._gate = gate
         self._flow = flow
+        # Calls may be awaited together; each has its place among them before the next is made.
+        self._making = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         """Open the stream."""
@@ -141,7 +144,9 @@ class AsyncTurn:
         The n-th call of a turn that was taken over is answered from the ledger if it is the one recorded there. Raises
         ``Diverged`` if it is another, and a ``CallEnded`` that says what became of it where there is no answer.
         """
-        return await self._gate.run(self._flow.call(tool, arguments, timeout=timeout))
+        async with self._making:
+            intent_id = await self._gate.run(self._flow.make(tool, arguments))
+        return answer_of(await self.wait(intent_id, timeout=timeout))
 
     async def draft(self, tokens: Iterable[Token]) -> list[IntentView]:
         """Draft tokens behind the drafted end; the calls that this changed."""

@@ -170,6 +170,10 @@ class TurnFlow:
 
     def call(self, tool: str, arguments: Mapping[str, object], *, timeout: float) -> Flow[object]:
         """Make the next call of this turn, or find it in the ledger: the tool's answer. Raises ``Diverged``, ``CallEnded``."""
+        return answer_of((yield from self.wait((yield from self.make(tool, arguments)), timeout=timeout)))
+
+    def make(self, tool: str, arguments: Mapping[str, object]) -> Flow[str]:
+        """Make the next call, or find it: the intent's id. One at a time: the n-th call is the n-th in the ledger."""
         if self._terms.source != "detected":
             raise ClientError("calls are made in a stream whose calls are detected; post them in this one")
         place = self._calls_made
@@ -181,7 +185,7 @@ class TurnFlow:
             yield from self.accept([spelled(tool, arguments)])
             intent = [i for i in self._in_order() if i.block is not BlockState.VOIDED][place]
         self._calls_made += 1
-        return answer_of((yield from self.wait(intent.intent_id, timeout=timeout)))
+        return intent.intent_id
 
     def wait(self, intent_id: str, *, timeout: float) -> Flow[IntentView]:
         """The call once it is final, refused, denied, voided or in doubt, or as it stands after ``timeout`` seconds."""

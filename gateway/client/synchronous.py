@@ -1,6 +1,7 @@
 """The client."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from threading import Lock
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -9,7 +10,7 @@ from tenacity import Retrying
 
 from gateway.client.asking import Ask, Flow, Heard, ask
 from gateway.client.connection import PATIENCE, Connection, heard, request_of
-from gateway.client.flow import Terms, Token, TurnFlow, ending_of
+from gateway.client.flow import Terms, Token, TurnFlow, answer_of, ending_of
 from gateway.wire.base import JSONObject
 from gateway.wire.views import IntentView, StreamView
 
@@ -89,6 +90,8 @@ class Turn:
     def __init__(self, gate: Gate, flow: TurnFlow) -> None:
         self._gate = gate
         self._flow = flow
+        # Threads may call at once; each call has its place among them before the next is made.
+        self._making = Lock()
 
     def __enter__(self) -> Self:
         """Open the stream."""
@@ -141,7 +144,9 @@ class Turn:
         The n-th call of a turn that was taken over is answered from the ledger if it is the one recorded there. Raises
         ``Diverged`` if it is another, and a ``CallEnded`` that says what became of it where there is no answer.
         """
-        return self._gate.run(self._flow.call(tool, arguments, timeout=timeout))
+        with self._making:
+            intent_id = self._gate.run(self._flow.make(tool, arguments))
+        return answer_of(self.wait(intent_id, timeout=timeout))
 
     def draft(self, tokens: Iterable[Token]) -> list[IntentView]:
         """Draft tokens behind the drafted end; the calls that this changed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import itertools
 import json
@@ -214,3 +215,11 @@ def test_the_client_needs_neither_torch_nor_a_database():
     )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
+
+
+def test_calls_awaited_together_get_their_own_answers(desk):
+    async def run() -> list[object]:
+        async with AsyncGate(desk.front.url) as gate, gate.turn() as turn:
+            return await asyncio.gather(turn.call("look", {"name": "a"}), turn.call("change", {"name": "b"}))
+
+    assert asyncio.run(run()) == [{"colour": "red"}, {"done": 1}]
