@@ -5,6 +5,7 @@ from datetime import datetime
 
 import uuid_utils
 
+from effects.canonical import digest
 from gateway.principal import Principal, Role
 from gateway.service.streams import Wake
 from gateway.service.tables import EffectTables
@@ -39,11 +40,11 @@ class FinishedCalls:
     def call(self, principal: Principal, commit_key: str | None, call: FinishedCall) -> tuple[str, str, bool]:
         """Write the call, or find it: (commit key, intent id, whether it is a replay).
 
-        Without a commit key the call is a model message of its own. Raises what
+        Without a commit key the call is a model message of its own: the same in every retry, if it has a ``call_id``. Raises what
         ``gateway.turn.finished_call.write_call`` raises.
         """
         principal.require(Role.RUNTIME)
-        key = commit_key or str(uuid_utils.uuid7())
+        key = commit_key or _own_key(call)
         intent_id, replayed = "", False
 
         def decide(state: StreamState) -> Change:
@@ -56,3 +57,8 @@ class FinishedCalls:
         self._ledger.append(principal.tenant, key, decide)
         self._wake()
         return key, intent_id, replayed
+
+
+def _own_key(call: FinishedCall) -> str:
+    """The commit key of a call that names none. From its ``call_id``, so that a retry finds it under the same key."""
+    return str(uuid_utils.uuid7()) if call.call_id is None else f"call-{digest(call.call_id)[7:39]}"

@@ -114,6 +114,17 @@ def test_without_a_call_id_each_call_is_a_new_one(desk):
     assert all("stream.finished" in events(desk, key) for key in keys)
 
 
+def test_a_retry_that_names_no_message_is_not_sent_twice(desk):
+    desk.tools.behave("/change", ok({"done": 1}))
+    before = len(desk.tools.received("/change"))
+    first, again = (call(desk, "change", {"name": "a"}, commitgate__call_id="alone") for _ in range(2))
+    assert first.structured_content == again.structured_content == {"done": 1}
+    assert first.meta[KEY] == again.meta[KEY]
+    assert len(desk.tools.received("/change")) == before + 1
+    other = call(desk, "change", {"name": "b"}, commitgate__call_id="alone")
+    assert other.structured_content["code"] == "exists_with_different_arguments"
+
+
 def test_a_call_in_doubt_says_so(desk):
     desk.tools.behave("/change", reset)
     result = call(desk, "change", {"name": "a"}, commitgate__commit_key="doubtful")
