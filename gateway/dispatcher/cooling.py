@@ -1,31 +1,30 @@
-"""Calls that could not be claimed: they are left alone for a while, longer each time, so that no worker runs hot."""
+"""What could not be done: it is left alone for a while, longer each time, so that no worker runs hot."""
 
-from collections.abc import Callable
-
-from ledger.work import ReleasedCall
+from collections.abc import Callable, Hashable
 
 
 class Cooling:
-    """Remembers calls to leave alone. Pauses in seconds, doubling from ``first`` to ``longest``."""
+    """Remembers what to leave alone: calls that cannot be claimed, streams that cannot be decided. Pauses in seconds,
+    doubling from ``first`` to ``longest``."""
 
     def __init__(self, clock: Callable[[], float], *, first: float = 0.5, longest: float = 30.0) -> None:
         """``clock``: monotonic seconds."""
         self._clock = clock
         self._first = first
         self._longest = longest
-        self._until: dict[ReleasedCall, tuple[float, float]] = {}
+        self._until: dict[Hashable, tuple[float, float]] = {}
 
-    def leave(self, call: ReleasedCall) -> None:
+    def leave(self, call: Hashable) -> None:
         """Leave it alone for twice as long as the last time."""
         _, last = self._until.get(call, (0.0, self._first / 2))
         pause = min(last * 2, self._longest)
         self._until[call] = (self._clock() + pause, pause)
 
-    def forget(self, call: ReleasedCall) -> None:
+    def forget(self, call: Hashable) -> None:
         """It went well."""
         self._until.pop(call, None)
 
-    def holds(self, call: ReleasedCall) -> bool:
+    def holds(self, call: Hashable) -> bool:
         """Whether to leave it alone still."""
         return call in self._until and self._clock() < self._until[call][0]
 

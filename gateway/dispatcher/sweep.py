@@ -1,6 +1,7 @@
 """The sweep: what no running call will do. Leases that ran out, retries that are due, streams that fell silent."""
 
-from collections.abc import Awaitable, Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from datetime import timedelta
 from typing import TypeVar
 
@@ -8,6 +9,7 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.dispatcher.books import Books, Decide, Sleep
+from gateway.dispatcher.cooling import Cooling
 from gateway.dispatcher.settings import DispatcherSettings
 from gateway.failpoints import FailPoint, reached
 from gateway.turn import dispatching
@@ -20,7 +22,7 @@ from ledger.errors import LeaseLost, LedgerError, LedgerUnavailable
 from ledger.sharding import StreamName
 from ledger.work import ExpiredLease, Work
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Hashable)
 LEASE_EXPIRED = "lease_expired"
 
 _log = structlog.get_logger(__name__)
@@ -40,6 +42,7 @@ class Sweep:
         *,
         sleep: Sleep,
         found_work: Callable[[], None],
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """See the class."""
         self._books = books
@@ -47,6 +50,7 @@ class Sweep:
         self._settings = settings
         self._sleep = sleep
         self._found_work = found_work
+        self._cooling = Cooling(monotonic)
 
     async def run(self) -> None:
         """Sweep until cancelled; a database that is away is waited for."""
@@ -62,7 +66,8 @@ class Sweep:
 
     async def once(self) -> int:
         """One round; the number of streams that it changed. Raises LedgerUnavailable where it cannot look."""
-        shards, limit = self._settings.shards, self._settings.sweep_batch
+        # Beside those to work on, as many as may be passed over: what cannot be decided must not hide the others.
+        shards, limit = self._settings.shards, self._settings.sweep_batch + len(self._cooling)
         leases = await self._books.ask(self._work.expired_leases, shards, limit)
         changed = await self._each(leases, self._seize)
         due = await self._books.ask(self._work.due_retries, shards, self._books.now, limit)
@@ -74,13 +79,17 @@ class Sweep:
     async def _each(self, found: Sequence[T], act: Callable[[T], Awaitable[bool]]) -> int:
         changed = 0
         for item in found:
+            if self._cooling.holds(item):
+                continue
             try:
                 changed += await act(item)
+                self._cooling.forget(item)
             except LeaseLost:
                 continue
             except LedgerUnavailable:
                 raise
             except Exception as error:  # noqa: BLE001 - one stream that cannot be decided must not end the others' sweep
+                self._cooling.leave(item)
                 _log.error("not_swept", item=str(item), error=repr(error))
         return changed
 
