@@ -1,7 +1,6 @@
 """What a cell's messages left behind: the ledger held against all that the tools were sent."""
 
 import json
-from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 
@@ -33,11 +32,11 @@ def judged(engine: Engine, tenant: str, log: Path) -> Summary:
     return found.summary
 
 
-def split(log: Path, tenants: Iterable[str]) -> dict[str, Path]:
+def split(log: Path) -> dict[str, Path]:
     """The log of each tenant, whose name begins its commit keys, as a file beside the whole one."""
-    lines: dict[str, list[str]] = {tenant: [] for tenant in tenants}
+    lines: dict[str, list[str]] = {}
     for line in log.read_text(encoding="utf-8").splitlines(keepends=True):
-        lines[str(json.loads(line)["commit_key"]).partition(":")[0]].append(line)
+        lines.setdefault(str(json.loads(line)["commit_key"]).partition(":")[0], []).append(line)
     files = {tenant: log.with_name(f"{tenant}.jsonl") for tenant in lines}
     for tenant, file in files.items():
         file.write_text("".join(lines[tenant]), encoding="utf-8")

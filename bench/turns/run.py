@@ -5,13 +5,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from statistics import mean, median
 
 from bench.server import BenchServer
-from bench.turns.arms import ARMS, Arm, table
+from bench.turns.arms import ARMS, EARLY, Arm, table
 from bench.turns.judging import judged, split
 from bench.turns.messages import message
 from bench.turns.playing import Answers, Turn, play
@@ -69,8 +69,11 @@ def measured(server: BenchServer, plan: Plan, *, say: Callable[[str], None]) -> 
     with tempfile.TemporaryDirectory(prefix="commitgate-turns-") as folder:
         log = Path(folder) / "tools.jsonl"
         with _tools(Pace(plan.seed, plan.latency), log) as origin, _gateway(server) as (wired, answers):
-            for cell in cells:
+            warm = Cell(1.0, EARLY, "warm")
+            for cell in (*cells, warm):
                 wired.tables.apply(everyone(cell.tenant), table(cell.arm, origin))
+            # Connections, caches and what is loaded late are those of a gateway that runs for a while.
+            _play([warm], replace(plan, messages=plan.at_once), wired, answers)
             for ratio in plan.ratios:
                 say(f"latency {ratio} of the message time: {plan.latency / ratio * 1e3:.0f} ms a message")
                 _play([cell for cell in cells if cell.ratio == ratio], plan, wired, answers)
@@ -80,7 +83,7 @@ def measured(server: BenchServer, plan: Plan, *, say: Callable[[str], None]) -> 
 
 def _judge(server: BenchServer, cells: Sequence[Cell], log: Path) -> None:
     engine = connect(server.service_url, application_name="bench-turns")
-    logs = split(log, (cell.tenant for cell in cells))
+    logs = split(log)
     for cell in cells:
         cell.summary = judged(engine, cell.tenant, logs[cell.tenant])
     engine.dispose()

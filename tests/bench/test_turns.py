@@ -66,16 +66,16 @@ def test_a_tiny_run_reports_every_cell_without_anomalies(database: TestDatabase,
         assert row["anomalies"] == 0
         early = row["early_used"] + row["early_wasted"]
         assert early == 0 or row["arm"] not in (HOLD.name, WHOLE.name)
-        # Where messages are slow, drafts are there long enough; where they are fast, a ruling may be faster than a dispatch.
-        assert early > 0 or row["arm"] in (HOLD.name, WHOLE.name) or row["ratio"] > 1
-        assert row["arm"] != ORACLE.name or row["early_wasted"] == 0
+    assert {row["early_wasted"] for row in result["rows"] if row["arm"] == ORACLE.name} == {0}
+    # Where messages are slow, drafts are there long enough; where they are fast, a ruling may be faster than a dispatch.
+    assert sum(row["early_used"] + row["early_wasted"] for row in result["rows"]) > 0
     assert result["figures"][1]["reached"]
     # The ledger of the first cell against a log from which a request is missing, and one that it does not know of.
     engine = connect(database.service_url, application_name="test")
     log = tmp_path / "tools.jsonl"
     line = {"tool": "book", "commit_key": "r0-a0:99", "intent_id": "x", "arguments": "{}", "effect": True}
     log.write_text(json.dumps(line) + "\n", encoding="utf-8")
-    found = judged(engine, "r0-a0", split(log, ["r0-a0"])["r0-a0"]).findings
+    found = judged(engine, "r0-a0", split(log)["r0-a0"]).findings
     engine.dispose()
     assert found["unknown_to_us"] == 1
     assert sum(found.values()) > PLAN.messages
