@@ -19,7 +19,7 @@ from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
 from gateway.upstream.port import Answered, Upstream
 from ledger.change import SideRow
-from ledger.errors import LedgerError, UnwritableValue
+from ledger.errors import LedgerError, LedgerUnavailable, UnwritableValue
 from ledger.work import Doubt, Work
 
 LOOKED_AGAIN = 300.0
@@ -80,7 +80,14 @@ class Prober:
 
     async def _probe(self, doubt: Doubt) -> bool:
         look = _Look(doubt, self._settings.late_wait)
-        await self._books.decide(doubt.stream, look)
+        try:
+            await self._books.decide(doubt.stream, look)
+        except LedgerUnavailable:
+            raise
+        except Exception:
+            # Out of the way of the others: what cannot be decided is found first again and again.
+            await self._books.ask(self._work.claim_doubt, doubt, LOOKED_AGAIN)
+            raise
         if not isinstance(look.due, ProbeCall):
             await self._books.ask(self._work.claim_doubt, doubt, min(look.due, LOOKED_AGAIN))
             return False
