@@ -25,55 +25,62 @@ policy: {reads_behind_writes: send}
 tools:
   write:
     effect: WRITE
-    writes: ["{key}"]
+    writes: ["{item}"]
     timeout: TIMEOUT
     upstream:
       postgres:
         statement: |
-          insert into shop.acts (intent_id, key, note) values (%(commitgate/intent_id)s, %(key)s, %(note)s)
+          insert into shop.acts (intent_id, key, note) values (%(commitgate/intent_id)s, %(item)s, %(note)s)
           returning key, note, 12345678901234567890 as big, 1.50 as price, '{"a": [1]}'::jsonb as body, now() > 'epoch' as ok
   both:
     effect: IDEMPOTENT
-    writes: ["{key}"]
+    writes: ["{item}"]
     timeout: TIMEOUT
     upstream:
       postgres:
         statements:
-          - insert into shop.acts (intent_id, key) values (%(commitgate/idempotency_key)s, %(key)s)
-          - update shop.acts set note = 'both' where key = %(key)s
+          - insert into shop.acts (intent_id, key) values (%(commitgate/idempotency_key)s, %(item)s)
+          - update shop.acts set note = 'both' where key = %(item)s
   slow:
     effect: WRITE
-    writes: ["{key}"]
+    writes: ["{item}"]
     timeout: TIMEOUT
     upstream:
       postgres:
         statements:
-          - insert into shop.acts (intent_id, key) values (%(commitgate/intent_id)s, %(key)s)
+          - insert into shop.acts (intent_id, key) values (%(commitgate/intent_id)s, %(item)s)
           - select pg_sleep(%(seconds)s)
   twice:
     effect: WRITE
-    writes: ["{key}"]
-    upstream: {postgres: {statements: ["insert into shop.acts (key) values (%(key)s)", "insert into shop.acts (key) values ('taken')"]}}
+    writes: ["{item}"]
+    upstream:
+      postgres:
+        statements:
+          - insert into shop.acts (key) values (%(item)s)
+          - insert into shop.acts (key) values ('taken')
   late:
     effect: WRITE
-    writes: ["{key}"]
-    upstream: {postgres: {statement: "insert into shop.refs (key) values (%(key)s)"}}
+    writes: ["{item}"]
+    upstream: {postgres: {statement: "insert into shop.refs (key) values (%(item)s)"}}
   under:
     effect: WRITE
-    writes: ["{key}"]
-    upstream: {postgres: {statement: "insert into shop.acts (key, note) values (%(key)s, current_user) returning note", role: ROLE}}
+    writes: ["{item}"]
+    upstream:
+      postgres:
+        statement: insert into shop.acts (key, note) values (%(item)s, current_user) returning note
+        role: ROLE
   prying:
     effect: WRITE
-    writes: ["{key}"]
-    upstream: {postgres: {statement: "delete from ledger.events where commit_key = %(key)s", role: ROLE}}
+    writes: ["{item}"]
+    upstream: {postgres: {statement: "delete from ledger.events where commit_key = %(item)s", role: ROLE}}
   nobody:
     effect: WRITE
-    writes: ["{key}"]
+    writes: ["{item}"]
     upstream: {postgres: {statement: "select 1", role: no_such_role}}
   several:
     effect: WRITE
-    writes: ["{key}"]
-    upstream: {postgres: {statement: "select 1; commit; select %(key)s"}}
+    writes: ["{item}"]
+    upstream: {postgres: {statement: "select 1; commit; select %(item)s"}}
   plain:
     effect: WRITE
     writes: []
@@ -81,20 +88,19 @@ tools:
   read:
     effect: READ_ONLY
     reads: []
-    upstream: {postgres: {statement: "select key, note from shop.acts where key = %(key)s order by id"}}
+    upstream: {postgres: {statement: "select key, note from shop.acts where key = %(item)s order by id"}}
   sly:
     effect: READ_ONLY
     reads: []
-    upstream: {postgres: {statement: "insert into shop.acts (key) values (%(key)s)"}}
+    upstream: {postgres: {statement: "insert into shop.acts (key) values (%(item)s)"}}
 """
 SCHEMA = """
 create schema shop;
 create table shop.acts (id bigint generated always as identity, intent_id text unique, key text, note text);
 create unique index on shop.acts (key) where key = 'taken';
+create table shop.named (name text primary key);
 create table shop.refs (key text references shop.named (name) deferrable initially deferred);
-""".replace(
-    "create table shop.refs", "create table shop.named (name text primary key);\ncreate table shop.refs"
-)
+"""
 
 
 class Shop:
@@ -146,7 +152,7 @@ def settled(floor: Floor, tool: str, **arguments: object) -> Turn:
 
 
 def test_rows_are_the_answer_and_the_licence_is_closed(floor: Floor, shop: Shop) -> None:
-    turn = settled(floor, "write", key="a", note="o'clock; drop table shop.acts")
+    turn = settled(floor, "write", item="a", note="o'clock; drop table shop.acts")
     assert turn.intent.result_status is ResultStatus.OK
     [row] = turn.intent.result_content["rows"]  # type: ignore[index]
     assert row == {
@@ -164,7 +170,7 @@ def test_rows_are_the_answer_and_the_licence_is_closed(floor: Floor, shop: Shop)
 
 
 def test_several_statements_are_one(floor: Floor, shop: Shop) -> None:
-    turn = settled(floor, "both", key="a")
+    turn = settled(floor, "both", item="a")
     assert turn.intent.result_content == {"rows": [], "count": 1}
     assert shop.acts() == [("a", "both")]
 
@@ -173,35 +179,35 @@ def test_what_the_database_refuses_is_a_tool_error_and_nothing_of_it_is_left(
     floor: Floor, shop: Shop
 ) -> None:
     shop.run("insert into shop.acts (key) values ('taken')")
-    turn = settled(floor, "twice", key="a")
+    turn = settled(floor, "twice", item="a")
     assert turn.intent.result_status is ResultStatus.TOOL_ERROR
     assert turn.intent.result_content["sqlstate"] == "23505"  # type: ignore[index]
     assert shop.acts() == [("taken", None)]
 
 
 def test_a_constraint_that_waits_for_the_commit_is_asked_before(floor: Floor, shop: Shop) -> None:
-    turn = settled(floor, "late", key="nobody")
+    turn = settled(floor, "late", item="nobody")
     assert turn.intent.result_status is ResultStatus.TOOL_ERROR
     assert turn.intent.result_content["sqlstate"] == "23503"  # type: ignore[index]
 
 
 @pytest.mark.parametrize("tool", ["several", "plain"])
 def test_one_statement_is_one_statement(floor: Floor, shop: Shop, tool: str) -> None:
-    turn = settled(floor, tool, key="a")
+    turn = settled(floor, tool, item="a")
     assert turn.intent.result_status is ResultStatus.TOOL_ERROR
     assert turn.intent.result_content["sqlstate"] == "42601"  # type: ignore[index]
 
 
 def test_a_missing_argument_is_told_and_nothing_runs(floor: Floor, shop: Shop) -> None:
-    turn = settled(floor, "write", key="a")
+    turn = settled(floor, "write", item="a")
     assert turn.intent.result_status is ResultStatus.TOOL_ERROR
     assert turn.intent.result_content == {"because": "argument_missing", "argument": "note"}
     assert shop.acts() == []
 
 
 def test_statements_run_under_their_role_and_the_ledger_is_not_theirs(floor: Floor, shop: Shop) -> None:
-    assert settled(floor, "under", key="a").intent.result_content["rows"] == [{"note": shop.role}]  # type: ignore[index]
-    turn = settled(floor, "prying", key="x")
+    assert settled(floor, "under", item="a").intent.result_content["rows"] == [{"note": shop.role}]  # type: ignore[index]
+    turn = settled(floor, "prying", item="x")
     assert turn.intent.result_status is ResultStatus.TOOL_ERROR
     assert turn.intent.result_content["sqlstate"] == "42501"  # type: ignore[index]
     with floor.engine.connect() as connection:
@@ -209,7 +215,7 @@ def test_statements_run_under_their_role_and_the_ledger_is_not_theirs(floor: Flo
 
 
 def test_a_role_that_is_not_there_means_that_nothing_was_sent(floor: Floor, shop: Shop) -> None:
-    turn = settled(floor, "nobody", key="a")
+    turn = settled(floor, "nobody", item="a")
     assert turn.intent.result_status is ResultStatus.UNAVAILABLE
     assert turn.intent.result_content["because"] == "role_refused"  # type: ignore[index]
     assert [event["unsent"] for event in turn.of(EventType.DISPATCH_SETTLED)] == [True]
@@ -217,7 +223,7 @@ def test_a_role_that_is_not_there_means_that_nothing_was_sent(floor: Floor, shop
 
 def test_what_takes_too_long_did_not_happen_and_is_no_doubt(floor: Floor, shop: Shop) -> None:
     put_in_force(floor, shop, "200ms")
-    turn = settled(floor, "slow", key="a", seconds=5)
+    turn = settled(floor, "slow", item="a", seconds=5)
     assert turn.intent.result_status is ResultStatus.UNAVAILABLE
     assert turn.intent.result_content["because"] == "timeout"  # type: ignore[index]
     assert shop.acts() == []
@@ -225,15 +231,15 @@ def test_what_takes_too_long_did_not_happen_and_is_no_doubt(floor: Floor, shop: 
 
 def test_reads_run_by_themselves_and_change_nothing(floor: Floor, shop: Shop) -> None:
     shop.run("insert into shop.acts (key, note) values ('a', 'x')")
-    turn = settled(floor, "read", key="a")
+    turn = settled(floor, "read", item="a")
     assert turn.intent.result_content == {"rows": [{"key": "a", "note": "x"}], "count": 1}
-    sly = settled(floor, "sly", key="a")
+    sly = settled(floor, "sly", item="a")
     assert sly.intent.result_status is ResultStatus.TOOL_ERROR
     assert len(shop.acts()) == 1
 
 
 def test_a_tenant_whose_tables_may_run_nothing_here_runs_nothing(floor: Floor, shop: Shop) -> None:
-    turn = floor.turn("write", key="a", note="n")
+    turn = floor.turn("write", item="a", note="n")
     with floor.dispatching(local=LocalUpstreams(setting=False)):
         turn.until(IntentState.SETTLED, final=True)
     assert turn.intent.result_content["because"] == "local_upstreams_off"  # type: ignore[index]
@@ -245,7 +251,7 @@ def test_a_lease_that_was_seized_meanwhile_leaves_nothing_and_the_call_is_sent_a
 ) -> None:
     """The first transaction is held at a lock; its dispatcher no longer renews. Another one seizes and runs it."""
     shop.run("insert into shop.named values ('gate')")
-    turn = floor.turn("write", key="a", note="n")
+    turn = floor.turn("write", item="a", note="n")
     entered, go_on = threading.Event(), threading.Event()
     stalled = StalledLedger(floor, entered, go_on)
     first = floor.dispatcher(with_settings(lease_floor=0.3, lease_margin=-9.8), ledger=stalled)
@@ -304,7 +310,7 @@ async def nothing() -> int:
 def test_a_commit_whose_answer_is_lost_is_found_again_and_nothing_runs_twice(
     floor: Floor, shop: Shop
 ) -> None:
-    turn = floor.turn("write", key="a", note="n")
+    turn = floor.turn("write", item="a", note="n")
     ledger = Forgetful(floor.engine, clock=floor.clock)
     with floor.dispatching(ledger=ledger):
         turn.until(IntentState.SETTLED, final=True)
@@ -329,7 +335,7 @@ class Forgetful(Ledger):
 
 def test_writers_of_the_same_stream_are_not_in_the_way(floor: Floor, shop: Shop) -> None:
     """Tokens go on while the statements run; the outcome is decided on the newest state."""
-    turn = floor.turn("slow", key="a", seconds=1)
+    turn = floor.turn("slow", item="a", seconds=1)
     with floor.dispatching(upstream=PostgresUpstream(floor.engine)):
         turn.until(IntentState.DISPATCHED)
         for number in range(20):
@@ -340,7 +346,7 @@ def test_writers_of_the_same_stream_are_not_in_the_way(floor: Floor, shop: Shop)
 
 
 def test_a_lost_dispatch_is_tried_a_few_times_and_then_unavailable(floor: Floor, shop: Shop) -> None:
-    turn = floor.turn("write", key="a", note="n")
+    turn = floor.turn("write", item="a", note="n")
     name = StreamName.of(TENANT, turn.key)
     with floor.dispatching(FAST, ledger=Broken(floor.engine, clock=floor.clock)):
         turn.until(IntentState.SETTLED, final=True)
