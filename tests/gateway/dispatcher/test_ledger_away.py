@@ -1,7 +1,6 @@
 """The database goes away and comes back: outcomes wait for it, and calls that break do not stop the others."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
 
 import psycopg
@@ -69,15 +68,18 @@ class Unsure(Ledger):
         self.before = before
         self.lost = 0
 
-    def submit(
-        self, tenant: str, commit_key: str, decide: Callable[[StreamState], Change]
-    ) -> "Future[Appended]":
-        future: Future[Appended] = Future()
+    def append_then(
+        self,
+        tenant: str,
+        commit_key: str,
+        decide: Callable[[StreamState], Change],
+        told: Callable[[Appended | BaseException], object],
+    ) -> None:
         try:
-            future.set_result(self.append(tenant, commit_key, decide))
+            outcome: Appended | LedgerError = self.append(tenant, commit_key, decide)
         except LedgerError as error:
-            future.set_exception(error)
-        return future
+            outcome = error
+        told(outcome)
 
     def append(self, tenant: str, commit_key: str, decide: Callable[[StreamState], Change]) -> Appended:
         before = self.read(tenant, commit_key).seq
