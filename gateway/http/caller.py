@@ -3,11 +3,12 @@
 ``gateway.http.access`` says which role may call what, ``gateway.http.doors`` who somebody is.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
+from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.http.doors import Doors
 from gateway.http.following import Followers
@@ -15,6 +16,7 @@ from gateway.http.settings import HttpSettings
 from gateway.principal import Principal
 from gateway.service.services import Services
 from gateway.traceparent import parsed_traceparent
+from ledger.errors import LedgerError
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,18 @@ class Call:
     followers: Followers
     stopping: Callable[[], bool]
     traceparent: str | None = None
+    asked_again: Callable[[], Awaitable[Principal]] | None = None
+
+    async def still_admitted(self) -> None:
+        """For answers that take long: raises ``Unauthorised`` where the caller's key is no longer good.
+
+        While the database is away, what was known stays true.
+        """
+        try:
+            if self.asked_again is not None:
+                await self.asked_again()
+        except (LedgerError, SQLAlchemyError):
+            return
 
 
 async def identify(request: Request) -> Principal:
@@ -35,10 +49,14 @@ async def identify(request: Request) -> Principal:
     known: Principal | None = getattr(request.state, "principal", None)
     if known is not None:
         return known
+    request.state.principal = principal = await _admit(request)
+    return principal
+
+
+async def _admit(request: Request) -> Principal:
     path = str(getattr(request.scope.get("route"), "path", request.scope["path"]))
     doors = cast("Doors", request.app.state.doors)
-    request.state.principal = principal = await doors.admit(request, path)
-    return principal
+    return await doors.admit(request, path)
 
 
 async def _call(request: Request) -> Call:
@@ -50,6 +68,7 @@ async def _call(request: Request) -> Call:
         followers=cast("Followers", state.followers),
         stopping=cast("Callable[[], bool]", state.stopping),
         traceparent=parsed_traceparent(request.headers.get("traceparent")),
+        asked_again=lambda: _admit(request),
     )
 
 

@@ -66,6 +66,7 @@ async def show_intent(
         if rests or left <= 0 or call.stopping() or await request.is_disconnected():
             return JSONResponse(await run_in_threadpool(shown_intent, call, view))
         await anyio.sleep(min(call.settings.poll_seconds, left))
+        await call.still_admitted()
 
 
 def _post(call: Call, key: str, raw: bytes) -> JSONResponse:

@@ -16,7 +16,7 @@ from sse_starlette.sse import EventSourceResponse, SendTimeoutError
 from starlette.types import Receive, Scope, Send
 
 from effects.strict_json import MAX_INTEGER
-from gateway.errors import InvalidRequest
+from gateway.errors import InvalidRequest, Unauthorised
 from gateway.http.caller import Call
 from gateway.http.following import Follower
 from gateway.http.masking import shown_events
@@ -90,6 +90,10 @@ async def _events(
     call: Call, commit_key: str, after: int, page: Followed | None, follower: Follower
 ) -> AsyncIterator[ServerSentEvent]:
     while not call.stopping():
+        try:
+            await call.still_admitted()
+        except Unauthorised:
+            return
         if page is not None:
             for view in await run_in_threadpool(shown_events, call, commit_key, page.events):
                 after = cast("int", view["seq"])

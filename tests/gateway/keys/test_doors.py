@@ -161,3 +161,27 @@ def test_a_gateway_that_may_not_run_open_asks_for_a_key_that_does_not_exist(data
     ):
         assert problem(httpx2.get(served.url + "/v1/effects")) == REFUSED
         assert httpx2.get(served.url + "/healthz").status_code == 200
+
+
+def test_a_revoked_key_ends_the_event_stream_that_it_opened(closed: Closed) -> None:
+    closed.front.client.post(
+        "/v1/streams", json={"commit_key": "followed", "tool_calls": {"format": "hermes", "from": "posted"}}
+    ).raise_for_status()
+    key = closed.key(Role.AUDITOR)
+    live = {"Accept": "text/event-stream"}
+    with closed.with_key(key.text).stream("GET", "/v1/streams/followed/events", headers=live) as answer:
+        lines = answer.iter_lines()
+        assert next(lines).startswith("id: ")
+        revoke_key(closed.owner, key.id)
+        for _ in lines:
+            pass
+
+
+def test_a_revoked_key_waits_no_longer_for_a_call(closed: Closed) -> None:
+    intent = closed.front.awaiting_approval()
+    key = closed.key(Role.RUNTIME)
+    place = f"/v1/streams/{intent['commit_key']}/intents/{intent['intent_id']}"
+    client = closed.with_key(key.text)
+    assert client.get(place).status_code == 200
+    revoke_key(closed.owner, key.id)
+    assert problem(client.get(place, params={"wait": 20})) == REFUSED
