@@ -127,13 +127,32 @@ class Process:
     ) -> "Future[Appended]":
         """As ``append``; the answer comes a little later."""
         future: Future[Appended] = Future()
+
+        def told(outcome: Appended | BaseException) -> None:
+            if isinstance(outcome, BaseException):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
+
+        self.append_then(tenant, commit_key, decide, told)
+        return future
+
+    def append_then(
+        self,
+        tenant: str,
+        commit_key: str,
+        decide: Callable[[StreamState], Change],
+        told: Callable[[Appended | BaseException], object],
+    ) -> None:
+        """As ``append``; ``told`` is called a little later."""
         loop = asyncio.get_running_loop()
         delay = 0.02 * self.chance.random()
+        outcome: Appended | BaseException
         try:
-            loop.call_later(delay, future.set_result, self.append(tenant, commit_key, decide))
-        except BaseException as error:  # noqa: BLE001 - whoever holds the future is told
-            loop.call_later(delay, future.set_exception, error)
-        return future
+            outcome = self.append(tenant, commit_key, decide)
+        except BaseException as error:  # noqa: BLE001 - whoever asked is told
+            outcome = error
+        loop.call_later(delay, told, outcome)
 
     def warm(self, streams: Sequence[StreamName]) -> None:
         for stream in streams:
