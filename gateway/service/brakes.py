@@ -67,11 +67,13 @@ class KnownBrakes:
         return {stop.tool: stop for stop in self._stopped.get(tenant, ())}
 
     def _refresh(self) -> None:
-        now = self._monotonic()
-        if self._asked is not None and now - self._asked < FRESH:
+        # Read once: ``forget`` may come between two readings.
+        now, asked = self._monotonic(), self._asked
+        if asked is not None and now - asked < FRESH:
             return
         with self._lock:
-            if self._asked is not None and now - self._asked < FRESH:
+            asked = self._asked
+            if asked is not None and now - asked < FRESH:
                 return
             self._asked = now
             try:

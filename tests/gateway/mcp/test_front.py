@@ -237,3 +237,10 @@ def test_the_schema_of_the_table_is_what_clients_see_and_what_the_gate_checks(de
         "refused",
         "arguments_refused",
     )
+
+
+def test_a_block_that_another_writer_left_open_is_a_refusal_and_no_failure(desk):
+    call(desk, "look", {"name": "a"}, commitgate__commit_key="meddled")
+    desk.front.open("meddled", source="detected").accept("<tool_call>")
+    result = call(desk, "look", {"name": "b"}, commitgate__commit_key="meddled")
+    assert result.structured_content["code"] == "stream_of_another_writer"
