@@ -68,7 +68,7 @@ def stage() -> Iterator[Stage]:
         gateway = str(served.first_line(PATIENCE)["listening"])
         with Gate(gateway) as gate:
             gate.apply_effects(table(origin))
-        model = stack.enter_context(serving(script(order.order_id)))
+        model = stack.enter_context(serving(script(order.order_id, order.product_id)))
         yield Stage(gateway, model, order.order_id, list(as_functions()), data / "requests.jsonl")
 
 
@@ -79,10 +79,11 @@ def table(origin: str) -> dict[str, Any]:
     return dict(EffectTable.parse(effects_yaml(origin)).document())
 
 
-def script(order_id: str) -> list[Message]:
-    """What the model says: it looks at an order, cancels it, and tells the customer."""
+def script(order_id: str, product_id: str) -> list[Message]:
+    """What the model says: it looks at an order and its product, cancels it, and tells the customer."""
+    looks = (("get_order", {"order_id": order_id}), ("get_product", {"product_id": product_id}))
     return [
-        Message("Let me look at your order. ", (("get_order", {"order_id": order_id}),)),
+        Message("Let me look at your order. ", looks),
         Message("I cancel it. ", (("cancel_order", {"order_id": order_id, "reason": "ordered by mistake"}),)),
         Message(f"Your order {order_id} is cancelled."),
     ]

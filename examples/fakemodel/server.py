@@ -5,6 +5,7 @@ It keeps nothing between requests: how far a conversation is, it sees by the ass
 
 import json
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from typing import Any
 MODEL = "scripted"
 PIECE = 5
 """Characters of one delta."""
+
+PAUSE = 0.03
+"""Seconds between two of them, about what a provider takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,7 @@ def _handler(script: Sequence[Message]) -> type[BaseHTTPRequestHandler]:
                 self.end_headers()
                 for chunk in chunks(message, said):
                     self.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
+                    time.sleep(PAUSE)
                 self.wfile.write(b"data: [DONE]\n\n")
                 return
             body = json.dumps(whole(message, said)).encode()
