@@ -21,7 +21,19 @@ from ledger.errors import BadDatabaseUrl, LedgerError, NotAnAuditor, ToolLogRefu
 COMMANDS = {"serve": "serve", "worker": "serve", "demo": "demo", "decode": "decode", "doctor": "doctor"}
 """Single commands, each a function of its name in a module of this package."""
 
-NOUNS = ("db", "keys", "effects", "streams", "intents", "dispatch", "doubt", "approvals", "reconcile", "ledger", "bench")
+NOUNS = (
+    "db",
+    "keys",
+    "effects",
+    "streams",
+    "intents",
+    "dispatch",
+    "doubt",
+    "approvals",
+    "reconcile",
+    "ledger",
+    "bench",
+)
 """Commands with verbs of their own, each the ``app`` of a module of this package."""
 
 
@@ -57,6 +69,8 @@ def _commitgate() -> None:
 
 def run() -> NoReturn:
     """Run one command; every failure ends in one line with a stable code, never in a traceback."""
+    # What its SDK has to say of a peer comes with tracebacks; what went wrong is said in one line below.
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)
     try:
         # Outside of standalone mode ``typer.Exit`` ends here as the value of the call, not as an exception.
         first = sys.argv[1] if len(sys.argv) > 1 else ""

@@ -48,9 +48,7 @@ def serve(
         quarantine, meter = Quarantine(), Meter(engine)
         running = dispatcher_over(engine, settings, quarantine, observer=meter.tally) if dispatch else None
         wake = (lambda: None) if running is None else running.wake
-        wired = wire(
-            engine, wake=wake, notify=settings.notify, observer=meter.tally, local=settings.local
-        )
+        wired = wire(engine, wake=wake, notify=settings.notify, observer=meter.tally, local=settings.local)
         services = services_over(wired, ready=lambda: _ignore(check_login(engine, needs)), metrics=meter.text)
         may_open = _doors(services.keyring, settings, host)
         http = HttpSettings(body_limit=settings.body_limit, tenant=settings.tenant, may_open=may_open)

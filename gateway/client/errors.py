@@ -48,8 +48,9 @@ class Diverged(ClientError):
     code = "diverged"
 
     def __init__(self, field: str, recorded: IntentView) -> None:
+        differs = "another tool" if field == "tool" else "other arguments"
         super().__init__(
-            f"call {recorded.intent_id} of {recorded.commit_key} was recorded with another {field}; "
+            f"call {recorded.intent_id} of {recorded.commit_key} was recorded with {differs}; "
             "open a new commit key with fork_of to do something else"
         )
         self.field = field
@@ -62,7 +63,9 @@ class CallEnded(ClientError):
     says: ClassVar[str] = "has no answer"
 
     def __init__(self, intent: IntentView) -> None:
-        why = "" if intent.reason is None else f" ({intent.reason})"
+        detail = intent.detail or {}
+        told = [str(part) for part in (intent.reason, detail.get("path"), detail.get("because")) if part]
+        why = f" ({': '.join(told)})" if told else ""
         super().__init__(
             f"{intent.tool or 'the call'} {self.says}{why}: {intent.commit_key} {intent.intent_id}"
         )

@@ -74,7 +74,19 @@ def create_app(services: Services, settings: HttpSettings) -> FastAPI:
         limit=settings.live_streams,
     )
     app.state.stopping = lambda: False
-    for part in (streams, events, intents, effects, doubts, approvals, dispatch, log, health, metrics, unbuilt):
+    for part in (
+        streams,
+        events,
+        intents,
+        effects,
+        doubts,
+        approvals,
+        dispatch,
+        log,
+        health,
+        metrics,
+        unbuilt,
+    ):
         app.include_router(part.router)
     app.router.routes.append(Route(PATH, endpoint=mcp, include_in_schema=False))
     answer_with_problems(app)

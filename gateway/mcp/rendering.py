@@ -44,10 +44,18 @@ def result_of(view: Mapping[str, Any], *, replayed: bool) -> CallToolResult:
     }
     said = _STANDING[str(view["state"])]
     happened = answer is not None and answer["status"] == ResultStatus.HAPPENED_UNKNOWN_RESULT
+    if view.get("detail") is not None:
+        standing["detail"] = view["detail"]
+        said = f"{said} {_why(view['detail'])}"
     if answer is not None:
         standing["status"] = answer["status"]
         said = "The call happened; its answer is not known." if happened else "The call did not happen."
     return _said(said, standing, failed=not happened, meta=meta)
+
+
+def _why(detail: Mapping[str, Any]) -> str:
+    """What of the call was refused, for a model that is to do better."""
+    return ": ".join(str(detail[name]) for name in ("path", "because") if detail.get(name))
 
 
 def refusal(trouble: Trouble) -> CallToolResult:

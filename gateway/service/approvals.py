@@ -11,7 +11,7 @@ from gateway.principal import Principal, Role
 from gateway.service.forks import begin
 from gateway.service.streams import Wake
 from gateway.service.tables import EffectTables
-from gateway.service.views import View, intent_view, reasons_under
+from gateway.service.views import UNREADABLE, View, intent_view, reasons_under, row_view
 from gateway.turn import approving
 from gateway.turn.advance import advance
 from gateway.turn.tables import TableInForce
@@ -49,7 +49,12 @@ class Approvals:
         principal.require(Role.OPERATOR, Role.AUDITOR)
         views = []
         for row in list_awaiting_approval(self._engine, principal.tenant, limit=LISTED):
-            state = self._ledger.read(principal.tenant, str(row["commit_key"]))
+            try:
+                state = self._ledger.read(principal.tenant, str(row["commit_key"]))
+            except UNREADABLE:
+                # One stream that cannot be read must not hide the others, nor itself.
+                views.append(row_view(row))
+                continue
             intent = state.intents[str(row["intent_id"])]
             if intent.state is IntentState.AWAITING_APPROVAL:
                 views.append(intent_view(state, intent, lambda _intent: None))

@@ -12,7 +12,7 @@ from gateway.principal import Principal, Role
 from gateway.service.forks import begin
 from gateway.service.streams import Wake
 from gateway.service.tables import EffectTables
-from gateway.service.views import View, intent_view, reasons_under
+from gateway.service.views import UNREADABLE, View, intent_view, reasons_under, row_view
 from gateway.turn.dispatching import resolve
 from ledger.append import Change, Ledger
 from ledger.listing import list_intents
@@ -45,7 +45,12 @@ class Doubts:
         force = self._tables.current(principal.tenant)
         views = []
         for row in list_intents(self._engine, principal.tenant, state=IntentState.IN_DOUBT, limit=LISTED):
-            state = self._ledger.read(principal.tenant, str(row["commit_key"]))
+            try:
+                state = self._ledger.read(principal.tenant, str(row["commit_key"]))
+            except UNREADABLE:
+                # One stream that cannot be read must not hide the others, nor itself.
+                views.append(row_view(row))
+                continue
             intent = state.intents[str(row["intent_id"])]
             if intent.state is IntentState.IN_DOUBT:
                 reasons = reasons_under(begin(self._ledger, state, self._clock()), force)

@@ -1,6 +1,6 @@
 """States as callers see them (interface.md: the answers of ``/streams`` and ``/intents``)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from effects.errors import SpeculativeEffectViolation
 from effects.intent import IntentState
@@ -9,10 +9,14 @@ from gateway.turn.advance import decide_now
 from gateway.turn.standing import Standing
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
+from ledger.errors import BrokenHistory
 from ledger.events import Event
 from ledger.state import Branch, Intent, StreamState
 
 View = dict[str, object]
+UNREADABLE = (BrokenHistory, KeyError, ValueError, TypeError, IndexError)
+"""What reading a stream raises whose events do not fit together."""
+
 Reasons = Callable[[Intent], str | None]
 
 
@@ -82,6 +86,42 @@ def intent_view(state: StreamState, intent: Intent, reasons: Reasons, *, provisi
     if intent.result_status is not None and (intent.final or provisional):
         view["result"] = {"status": intent.result_status.value, "content": intent.result_content}
     return view
+
+
+def row_view(row: Mapping[str, object]) -> View:
+    """One intent as its projection has it, where its stream cannot be read: it must not be passed over."""
+    named = (
+        "commit_key",
+        "intent_id",
+        "branch",
+        "round",
+        "ordinal",
+        "block",
+        "tool",
+        "arguments_digest",
+        "call_id",
+    )
+    stands = (
+        "effect",
+        "effect_version",
+        "state",
+        "release",
+        "final",
+        "stale",
+        "attempts",
+        "idempotency_key",
+        "adopted_from",
+    )
+    raw = row["arguments_raw"]
+    return {
+        **{name: row[name] for name in (*named, *stands)},
+        "span": [row["span_start"], row["span_end"]],
+        "arguments": _arguments(None if raw is None else str(raw)),
+        "footprint": {"reads": None, "writes": None},
+        "reason": "stream_unreadable",
+        "redacted": False,
+        "approval": None,
+    }
 
 
 def event_view(event: Event) -> dict[str, object]:

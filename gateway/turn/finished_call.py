@@ -95,5 +95,7 @@ def _write_block(
     made = [unfolding.intent(name) for name in unfolding.state.intents if name not in before]
     if len(made) != 1 or made[0].block is not BlockState.CLEARED:
         # Text that ends inside a block stands before it: somebody else wrote tokens to the stream.
-        raise StreamOfAnotherWriter("tokens that another writer left in the stream do not let this block stand alone")
+        raise StreamOfAnotherWriter(
+            "tokens that another writer left in the stream do not let this block stand alone"
+        )
     return made[0]

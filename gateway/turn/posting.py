@@ -17,6 +17,7 @@ from gateway.errors import (
     WrongRound,
 )
 from gateway.turn.blocks import arguments_digest, clear_decided, hold
+from gateway.turn.finished_call import FRONT
 from gateway.turn.scanner import BlockScanner
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
@@ -103,7 +104,9 @@ def _check_call(tool: str | None, spelled: str | None, posted: PostedIntent) -> 
 
 
 def _attach_call_id(unfolding: Unfolding, known: Intent, call_id: str | None) -> Intent:
-    if call_id is not None and known.call_id != call_id:
+    # A finished call is found again by the id that it came with.
+    kept = known.call_id is not None and FRONT in unfolding.state.labels
+    if call_id is not None and known.call_id != call_id and not kept:
         unfolding.emit_for(EventType.INTENT_CALL_ID, known, call_id=call_id)
     return unfolding.intent(known.intent_id)
 

@@ -26,9 +26,15 @@ def log_by_intent(case: Case) -> Mapping[str, Sequence[LogEntry]]:
     found: dict[str, list[LogEntry]] = defaultdict(list)
     for entry in case.evidence.log:
         about = entry.intent_id if entry.intent_id is not None else by_key.get(entry.idempotency_key or "")
-        if about is not None and about in case.trails:
+        if about is not None and about in case.trails and not _is_probe(case.trails[about], entry):
             found[about].append(entry)
     return found
+
+
+def _is_probe(trail: Trail, entry: LogEntry) -> bool:
+    """Whether the entry is the question what became of the call: it goes to another tool, under the call's name."""
+    asked = {body_of(event).get("tool") for event in trail.of(EventType.DISPATCH_PROBED)}
+    return entry.tool != trail.tool and entry.tool in asked and entry.idempotency_key is None
 
 
 def log_findings(case: Case, matched: Mapping[str, Sequence[LogEntry]]) -> Iterator[Finding]:

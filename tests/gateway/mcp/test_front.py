@@ -244,3 +244,23 @@ def test_a_block_that_another_writer_left_open_is_a_refusal_and_no_failure(desk)
     desk.front.open("meddled", source="detected").accept("<tool_call>")
     result = call(desk, "look", {"name": "b"}, commitgate__commit_key="meddled")
     assert result.structured_content["code"] == "stream_of_another_writer"
+
+
+def test_a_model_is_told_which_argument_was_refused(desk):
+    schema = {"type": "object", "properties": {"amount": {"type": "integer", "minimum": 1}}}
+    desk.apply(refund={"effect": "WRITE", "writes": [], "schema": schema})
+    refused = call(desk, "refund", {"amount": -1})
+    assert refused.structured_content["detail"]["path"] == "amount"
+    assert "amount" in text(refused)
+
+
+def test_the_id_of_a_finished_call_is_not_replaced_by_a_runtime(desk):
+    desk.tools.behave("/change", ok({"done": 1}))
+    before = len(desk.tools.received("/change"))
+    meta = {"commitgate__commit_key": "mixed", "commitgate__call_id": "c1"}
+    call(desk, "change", {"name": "m"}, **meta)
+    body = {"span": [0, 1], "tool": "change", "arguments": {"name": "m"}, "call_id": "other"}
+    posted = desk.front.client.post("/v1/streams/mixed/intents", json=body)
+    assert posted.json()["call_id"] == "c1"
+    assert call(desk, "change", {"name": "m"}, **meta).meta["commitgate/replayed"]
+    assert len(desk.tools.received("/change")) == before + 1
