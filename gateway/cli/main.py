@@ -4,6 +4,7 @@ Whoever looks for something wrong ends with 3 where it found it: reconcile run, 
 --check, effects quarantine.
 """
 
+import logging
 import sys
 from importlib import import_module
 from typing import NoReturn

@@ -37,7 +37,7 @@ def test_names_are_read_and_percent_signs_are_escaped() -> None:
     ],
 )
 def test_what_is_no_tools_to_say_is_refused(statement: str) -> None:
-    with pytest.raises(ValueError, match="statement|parameter|role|character"):
+    with pytest.raises(ValueError, match=r"statement|parameter|role|character"):
         Statements(statement=statement)
 
 
