@@ -228,7 +228,10 @@ cross join lateral (
                 and case when p.other_held_seq < f.final_seq then stood.rank else p.other_rank end > 1
                 and (
                     ((p.other_precedes or not p.same_branch) and greatest(last.settled_seq,
-                        case when last.in_doubt_seq is not null then last.late_seq end) > f.sent_seq)
+                        -- The first that settles the doubt; what comes after a resolution settles nothing.
+                        (select min(t.seq) from trails t where t.intent_id = p.other_id and t.seq < f.final_seq
+                            and t.attempt = stood.attempt and t.type in ('dispatch.resolved', 'dispatch.late')
+                            and t.seq > last.in_doubt_seq)) > f.sent_seq)
                     or case when p.same_branch then p.other_precedes and not coalesce(stood.is_over, false)
                         else stood.attempt is not null
                             and (last.outcome_seq is null or last.in_doubt_seq > coalesce(last.late_seq, 0)) end
