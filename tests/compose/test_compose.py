@@ -36,8 +36,8 @@ from ledger.migrate import upgrade
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((Path(__file__).parent / "compose-spec.json").read_text(encoding="utf-8"))
 FILE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
-DOCKERFILE = (ROOT / "docker" / "Dockerfile").read_text(encoding="utf-8")
-ROLES = ROOT / "docker" / "postgres" / "10-roles.sql"
+DOCKERFILE = (ROOT / "containers" / "Dockerfile").read_text(encoding="utf-8")
+ROLES = ROOT / "containers" / "postgres" / "10-roles.sql"
 OURS = {name: service for name, service in FILE["services"].items() if "build" in service}
 REFERENCE = re.compile(r"\$\{([A-Z_]+)(?::[?-][^}]*)?\}")
 
@@ -86,8 +86,8 @@ def test_no_password_stands_in_the_file_and_each_is_made_by_the_script(tmp_path:
                 assert REFERENCE.fullmatch(value), name
             for password in re.findall(r"://[^:/]+:(.*)@", value):
                 assert REFERENCE.fullmatch(password), name
-    shutil.copytree(ROOT / "docker", tmp_path / "docker")
-    script = ["sh", str(tmp_path / "docker" / "passwords.sh")]
+    shutil.copytree(ROOT / "containers", tmp_path / "containers")
+    script = ["sh", str(tmp_path / "containers" / "passwords.sh")]
     subprocess.run(script, check=True, capture_output=True)
     made = (tmp_path / ".env").read_text(encoding="utf-8")
     assert (tmp_path / ".env").stat().st_mode & 0o777 == 0o600
