@@ -82,7 +82,7 @@ def _literal(name: str, value: str) -> None:
     if _TELLING.search(name) is not None:
         raise PydanticCustomError(
             LITERAL_SECRET,
-            "{name} holds a secret: refer to it by {{env: NAME}} or {{file: PATH}}",
+            "{name} holds a secret: refer to it by env: NAME or file: PATH",
             {"name": name},
         )
     if _LITERAL.match(value) is None:

@@ -30,7 +30,8 @@ def resume(tool: ToolArgument = None, reason: ReasonOption = "", format_: Format
     with services() as (wired, caller):
         view = wired.braking.resume(caller, tool, reason=reason)
     if not view["was_paused"]:
-        say(f"{'nothing' if tool is None else tool} was paused by name: nothing changed")
+        what = "sending as a whole" if tool is None else tool
+        say(f"{what} was not paused by name: nothing changed")
     _show(view, format_)
 
 

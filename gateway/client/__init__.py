@@ -14,6 +14,7 @@ before they are decided. ``AsyncGate`` is the same with ``await``.
 
 from gateway.client.asynchronous import AsyncGate, AsyncTurn
 from gateway.client.errors import (
+    AnswerTooLarge,
     AnswerUnknown,
     CallDenied,
     CallDidNotHappen,
@@ -34,6 +35,7 @@ from gateway.client.synchronous import Gate, Turn
 from gateway.wire.views import IntentView, StreamView
 
 __all__ = [
+    "AnswerTooLarge",
     "AnswerUnknown",
     "AsyncGate",
     "AsyncTurn",

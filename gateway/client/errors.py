@@ -9,6 +9,7 @@ ClientError
     ├── ToolUnavailable     the tool could not be reached; the call did not happen
     ├── CallDidNotHappen    it was in doubt, and it did not happen
     ├── AnswerUnknown       it was in doubt, and it did happen; its answer is lost
+    ├── AnswerTooLarge      it happened; its answer is larger than the tool's max_result, and was cut
     ├── CallInDoubt         it may or may not have happened; it is never sent again
     ├── CallRefused, CallDenied, CallVoided
     └── CallNotFinal        not decided in time: it waits for approval, its turn, or an answer
@@ -103,6 +104,13 @@ class AnswerUnknown(CallEnded):
 
     code = "happened_unknown_result"
     says = "happened, and its answer is lost"
+
+
+class AnswerTooLarge(CallEnded):
+    """The call happened. Its answer is larger than the table's ``max_result``: only its beginning was kept."""
+
+    code = "result_too_large"
+    says = "happened, and its answer was too large to keep"
 
 
 class CallInDoubt(CallEnded):

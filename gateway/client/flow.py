@@ -9,6 +9,7 @@ from effects.canonical import digest
 from effects.intent import BlockState, IntentState, ResultStatus
 from gateway.client.asking import Ask, Flow, ask
 from gateway.client.errors import (
+    AnswerTooLarge,
     AnswerUnknown,
     CallDenied,
     CallDidNotHappen,
@@ -219,7 +220,10 @@ def answer_of(intent: IntentView) -> object:
     if not intent.final or intent.result is None:
         raise CallNotFinal(intent)
     if intent.result.status is ResultStatus.OK:
-        return intent.result.content
+        content = intent.result.content
+        if isinstance(content, dict) and content.get("because") == AnswerTooLarge.code:
+            raise AnswerTooLarge(intent)
+        return content
     raise _FAILED[intent.result.status](intent)
 
 

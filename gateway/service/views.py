@@ -1,6 +1,7 @@
 """States as callers see them (interface.md: the answers of ``/streams`` and ``/intents``)."""
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
 
 from effects.errors import SpeculativeEffectViolation
 from effects.intent import IntentState
@@ -16,6 +17,9 @@ from ledger.state import Branch, Intent, StreamState
 View = dict[str, object]
 UNREADABLE = (BrokenHistory, KeyError, ValueError, TypeError, IndexError)
 """What reading a stream raises whose events do not fit together."""
+
+PROMPT = timedelta(seconds=1)
+"""Within it a call that nothing holds back is claimed."""
 
 Reasons = Callable[[Intent], str | None]
 
@@ -170,7 +174,7 @@ def reasons_under(unfolding: Unfolding, force: TableInForce) -> Reasons:
 
     def reason(intent: Intent) -> str | None:
         if intent.state is IntentState.RELEASED:
-            return _held_back(intent, force)
+            return _held_back(intent, force, unfolding.now)
         waits = intent.state in (IntentState.HELD, IntentState.DISPATCHED, IntentState.IN_DOUBT) or (
             intent.state is IntentState.SETTLED and not intent.final
         )
@@ -190,11 +194,15 @@ def _approval(intent: Intent) -> View | None:
     return {"by": approval.by, "note": approval.note, "expires_at": approval.expires_at.isoformat()}
 
 
-def _held_back(intent: Intent, force: TableInForce) -> str | None:
-    """Why a call that may go is not sent yet: ``paused`` by an operator, or ``limited``, so that it waits for room."""
+def _held_back(intent: Intent, force: TableInForce, now: datetime) -> str | None:
+    """Why a call that may go is not sent yet: ``paused`` by an operator, or ``limited``, so that it waits for room.
+
+    Room is kept by the dispatchers; a call of a limited tool that is not claimed after ``PROMPT`` waits for it.
+    """
     if force.brakes.pauses(intent.tool):
         return "paused"
-    return "limited" if force.limits_of(intent.tool) else None
+    waits = intent.released_at is not None and now - intent.released_at > PROMPT
+    return "limited" if waits and force.limits_of(intent.tool) else None
 
 
 def _arguments(raw: str | None) -> object:

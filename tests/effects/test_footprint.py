@@ -259,7 +259,9 @@ def test_json_of_another_form_is_refused(value: object) -> None:
 @pytest.mark.parametrize("prefix", [False, True])
 def test_long_lists_of_arguments_do_not_make_each_key_meet_each(prefix: bool) -> None:
     one, other = (
-        Footprint(frozenset(Key(f"{name}{n}", prefix) for n in range(4 * MAX_KEYS)), frozenset(), "http://a:80")
+        Footprint(
+            frozenset(Key(f"{name}{n}", prefix) for n in range(4 * MAX_KEYS)), frozenset(), "http://a:80"
+        )
         for name in ("a", "b")
     )
     began = process_time()

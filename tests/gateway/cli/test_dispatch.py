@@ -40,7 +40,7 @@ def test_pauses_shows_and_resumes(
     code, [left], _ = run("resume", "pay", "--format", "json")
     assert (code, left["what"]) == (0, "limits")
     code, _, told = run("resume", "--format", "json")
-    assert (code, told.strip()) == (0, "nothing was paused by name: nothing changed")
+    assert (code, told.strip()) == (0, "sending as a whole was not paused by name: nothing changed")
     code, rows, told = run("pause", "pya")
     assert (code, rows) == (2, [])
     assert told.startswith("error: unknown_tool: ")

@@ -14,6 +14,7 @@ import pytest
 
 from gateway import client
 from gateway.client import (
+    AnswerTooLarge,
     AsyncGate,
     AsyncTurn,
     CallInDoubt,
@@ -168,6 +169,13 @@ def test_what_became_of_a_call_is_told_apart(desk, kind, key):
         assert refused.value.intent.reason == "unknown_tool"
         with pytest.raises(CallInDoubt):
             turn.call("change", {"name": "b"})
+
+
+def test_an_answer_that_was_cut_is_no_answer(desk, kind, key):
+    desk.apply(big={"effect": "READ_ONLY", "reads": [], "max_result": 64})
+    desk.tools.behave("/big", ok({"text": "x" * 1000}))
+    with kind.turn(desk.front.url, key) as turn, pytest.raises(AnswerTooLarge):
+        turn.call("big", {})
 
 
 def test_an_exception_ends_the_turn_as_an_error(desk, kind, key):
