@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import partial
 from typing import ParamSpec, TypeVar
@@ -13,6 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exponential
 
 from gateway.alarms import alarm_doubts
+from gateway.dispatcher.waves import Decide, Waves
 from gateway.service.forks import begin
 from gateway.service.tables import EffectTables
 from gateway.turn.tables import TableInForce
@@ -25,9 +26,6 @@ from ledger.state import StreamState
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Decide = Callable[[Unfolding, TableInForce], Sequence[SideRow]]
-"""Adds events to the unfolding and answers with the rows that stand or fall with them. May be asked more than once."""
-
 Sleep = Callable[[float], Awaitable[None]]
 
 DecideWith = Callable[[Unfolding, TableInForce, T], Sequence[SideRow]]
@@ -60,6 +58,7 @@ class Books:
         self._clock = clock
         self._sleep = sleep
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="dispatcher-ledger")
+        self._waves = Waves(ledger, tables, self._threads, clock)
         # What takes as long as a tool does must not keep decisions waiting.
         self._inside = ThreadPoolExecutor(INSIDE_THREADS, thread_name_prefix="dispatcher-inside")
 
@@ -79,11 +78,8 @@ class Books:
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
     async def decide(self, stream: StreamName, decide: Decide) -> Appended:
-        """Append what ``decide`` makes of the stream. Raises what ``Ledger.append`` raises.
-
-        No thread waits for the commit, so what many calls have to write goes out together.
-        """
-        appended = await asyncio.wrap_future(await self.ask(self._submit, stream, decide))
+        """Append what ``decide`` makes of the stream. Raises what ``Ledger.append`` raises."""
+        appended = await self._waves.decide(stream, decide)
         alarm_doubts(appended)
         return appended
 
@@ -116,7 +112,20 @@ class Books:
         ``written`` (blocking) says whether it is written already; asked where a COMMIT's fate is unknown. Raises
         UnwritableValue and LicenceRefused, which no patience cures.
         """
-        unsure = False
+        try:
+            await self.decide(stream, decide)
+        except (LedgerError, SQLAlchemyError) as error:
+            await self._insist_after(error, stream, decide, written)
+
+    async def _insist_after(
+        self,
+        first: LedgerError | SQLAlchemyError,
+        stream: StreamName,
+        decide: Decide,
+        written: Callable[[], bool],
+    ) -> None:
+        failed: Exception | None = first
+        unsure = isinstance(first, OutcomeUnknown)
         retrying = AsyncRetrying(
             retry=retry_if_exception(_may_pass),
             wait=wait_exponential(multiplier=0.1, max=LONGEST_PAUSE),
@@ -126,6 +135,10 @@ class Books:
         )
         async for attempt in retrying:
             with attempt:
+                if failed is not None:
+                    # The first try is over already: what came of it is judged here as that of any other.
+                    earlier, failed = failed, None
+                    raise earlier
                 if unsure and await self.ask(written):
                     return
                 try:
@@ -133,16 +146,6 @@ class Books:
                 except OutcomeUnknown:
                     unsure = True
                     raise
-
-    def _submit(self, stream: StreamName, decide: Decide) -> "Future[Appended]":
-        force = self._tables.current(stream.tenant)
-
-        def change(state: StreamState) -> Change:
-            unfolding = begin(self._ledger, state, self._clock())
-            side = tuple(decide(unfolding, force))
-            return Change(unfolding.events, side)
-
-        return self._ledger.submit(stream.tenant, stream.commit_key, change)
 
 
 def _may_pass(error: BaseException) -> bool:

@@ -150,6 +150,15 @@ class Call:
         return Outcome(ResultStatus.UNAVAILABLE, content, unsent=unsent, tries=self._tries)
 
     async def _send(self) -> End:
+        first = await self._transmit()
+        return first if not self._worth_repeating(first) else await self._send_after(first)
+
+    async def _send_after(self, first: End) -> End:
+        before: list[End] = [first]
+
+        async def transmit() -> End:
+            return before.pop() if before else await self._transmit()
+
         retrying = AsyncRetrying(
             retry=retry_if_result(self._worth_repeating),
             stop=stop_after_attempt(self._settings.tries),
@@ -157,7 +166,7 @@ class Call:
             sleep=self._sleep,
             retry_error_callback=_last,
         )
-        end: End = await retrying(self._transmit)
+        end: End = await retrying(transmit)
         return end
 
     def _worth_repeating(self, end: End) -> bool:

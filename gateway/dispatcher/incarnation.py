@@ -12,8 +12,9 @@ from itertools import takewhile
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from gateway.dispatcher.books import Books, Decide, Sleep
+from gateway.dispatcher.books import Books, Sleep
 from gateway.dispatcher.settings import DispatcherSettings
+from gateway.dispatcher.waves import Decide
 from gateway.dispatcher.witness import Witness
 from gateway.turn.restored import doubt_unsettled
 from gateway.turn.tables import TableInForce

@@ -8,9 +8,10 @@ from typing import TypeVar
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from gateway.dispatcher.books import Books, Decide, Sleep
+from gateway.dispatcher.books import Books, Sleep
 from gateway.dispatcher.cooling import Cooling
 from gateway.dispatcher.settings import DispatcherSettings
+from gateway.dispatcher.waves import Decide
 from gateway.failpoints import FailPoint, reached
 from gateway.turn import dispatching
 from gateway.turn.advance import advance

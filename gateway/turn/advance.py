@@ -61,7 +61,9 @@ def decide_now(
             adoptable=adoptable(standing, force, case, unfolding.now) is not None,
             twin_lives=twin_lives(standing, case),
             budget_left=standing.early_beside(case) < policy.early_reads,
-            speculation_stopped=intent.tool in force.brakes.stopped,
+            # One that was let go stays so: on probation a tool rests again from the moment that its read is tried.
+            speculation_stopped=intent.state is not IntentState.RELEASED
+            and intent.tool in force.brakes.stopped,
         )
     )
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import Connection, Engine, delete, func, select, text
+from sqlalchemy import ARRAY, Connection, Engine, SmallInteger, any_, delete, func, literal, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from ledger.braking.schema import EVERY_TOOL
@@ -21,6 +21,8 @@ from ledger.sharding import SHARDS, shard_of_tenant
 
 NOT_PAUSED = "licence_not_paused"
 """Constraint that refuses the licence of a paused tool."""
+
+_SHARDS = literal(list(range(SHARDS)), ARRAY(SmallInteger))
 
 PATIENCE = 5.0
 """Seconds that a pause waits for transactions that may not have seen it."""
@@ -58,7 +60,7 @@ class Pauses:
     def all(self) -> Mapping[str, list[Pause]]:
         """Everything that is paused, by tenant."""
         columns = (pauses.c.tenant, pauses.c.tool, pauses.c.by, pauses.c.reason, pauses.c.at)
-        query = select(*columns).where(pauses.c.shard.in_(range(SHARDS))).order_by(*columns[:2])
+        query = select(*columns).where(pauses.c.shard == any_(_SHARDS)).order_by(*columns[:2])
         found: dict[str, list[Pause]] = {}
         with single(self._engine) as connection:
             for row in connection.execute(query):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sqlalchemy import (
+    ARRAY,
     Column,
     DateTime,
     Engine,
@@ -16,7 +17,9 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     Text,
+    any_,
     delete,
+    literal,
     select,
 )
 from sqlalchemy.dialects.postgresql import insert
@@ -37,6 +40,8 @@ stops = Table(
     PrimaryKeyConstraint("shard", "tenant", "tool", name="stops_pkey"),
     comment="Tools that send no read early, for most were wasted. Not a projection: never rebuilt.",
 )
+
+_SHARDS = literal(list(range(SHARDS)), ARRAY(SmallInteger))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ class Stops:
     def all(self) -> Mapping[str, list[Stop]]:
         """Every stop, by tenant."""
         found: dict[str, list[Stop]] = {}
-        query = select(stops).where(stops.c.shard.in_(range(SHARDS))).order_by(stops.c.tenant, stops.c.tool)
+        query = select(stops).where(stops.c.shard == any_(_SHARDS)).order_by(stops.c.tenant, stops.c.tool)
         with single(self._engine) as connection:
             for row in connection.execute(query):
                 stop = Stop(row.tool, row.wasted, row.outcomes, row.at.astimezone(UTC))

@@ -1,0 +1,132 @@
+"""Decisions in waves: what gathers while a wave is decided goes with the next one, and asks for the effect table together.
+
+One look at the newest table serves every decision of a wave, and it begins after the last of them was asked for. No thread
+waits for a commit, so what a wave has to write goes out together.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from gateway.service.forks import begin
+from gateway.service.tables import EffectTables
+from gateway.turn.tables import TableInForce
+from gateway.turn.unfolding import Unfolding
+from ledger.append import Appended, Change, Ledger
+from ledger.change import SideRow
+from ledger.sharding import StreamName
+from ledger.state import StreamState
+
+Decide = Callable[[Unfolding, TableInForce], Sequence[SideRow]]
+"""Adds events to the unfolding and answers with the rows that stand or fall with them. May be asked more than once."""
+
+AT_ONCE = 2
+"""Waves that are decided at the same time: one asks for the table while another one computes."""
+
+LARGEST = 64
+"""Decisions of one wave: the first of them is not to wait for all the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    stream: StreamName
+    decide: Decide
+    told: "asyncio.Future[Appended]"
+
+
+class Waves:
+    """Decisions of one event loop, taken in ``threads``. ``clock``: aware datetimes."""
+
+    def __init__(
+        self, ledger: Ledger, tables: EffectTables, threads: Executor, clock: Callable[[], datetime]
+    ) -> None:
+        """See the class."""
+        self._ledger = ledger
+        self._tables = tables
+        self._threads = threads
+        self._clock = clock
+        self._waiting: list[_Asked] = []
+        self._free = AT_ONCE
+
+    async def decide(self, stream: StreamName, decide: Decide) -> Appended:
+        """Append what ``decide`` makes of the stream. Raises what ``Ledger.append`` raises."""
+        loop = asyncio.get_running_loop()
+        told: asyncio.Future[Appended] = loop.create_future()
+        self._waiting.append(_Asked(stream, decide, told))
+        if self._free:
+            self._free -= 1
+            # Not at once: whoever else is about to ask in this turn of the loop comes along.
+            loop.call_soon(self._go)
+        return await told
+
+    def _go(self) -> None:
+        """Take the next wave, or give the place up."""
+        if not self._waiting:
+            self._free += 1
+            return
+        wave, self._waiting = self._waiting[:LARGEST], self._waiting[LARGEST:]
+        loop = asyncio.get_running_loop()
+        try:
+            deciding = loop.run_in_executor(self._threads, self._decide_all, wave, loop)
+        except RuntimeError as error:
+            self._free += 1
+            for asked in wave:
+                _tell(asked.told, error)
+            return
+        deciding.add_done_callback(lambda _done: self._go())
+
+    def _decide_all(self, wave: Sequence[_Asked], loop: asyncio.AbstractEventLoop) -> None:
+        tables: dict[str, TableInForce | Exception] = {}
+        for asked in wave:
+            tenant = asked.stream.tenant
+            if tenant not in tables:
+                tables[tenant] = self._table(tenant)
+            self._decide(asked, tables[tenant], partial(_tell_from_thread, loop, asked.told))
+
+    def _table(self, tenant: str) -> TableInForce | Exception:
+        try:
+            return self._tables.current(tenant)
+        except Exception as error:  # noqa: BLE001 - each of those who asked is told
+            return error
+
+    def _decide(
+        self,
+        asked: _Asked,
+        force: TableInForce | Exception,
+        tell: Callable[[Appended | BaseException], None],
+    ) -> None:
+        if isinstance(force, Exception):
+            tell(force)
+            return
+
+        def change(state: StreamState) -> Change:
+            unfolding = begin(self._ledger, state, self._clock())
+            side = tuple(asked.decide(unfolding, force))
+            return Change(unfolding.events, side)
+
+        try:
+            self._ledger.append_then(asked.stream.tenant, asked.stream.commit_key, change, tell)
+        except Exception as error:  # noqa: BLE001 - the others of the wave are decided all the same
+            tell(error)
+
+
+def _tell_from_thread(
+    loop: asyncio.AbstractEventLoop, told: "asyncio.Future[Appended]", outcome: Appended | BaseException
+) -> None:
+    try:
+        loop.call_soon_threadsafe(_tell, told, outcome)
+    except RuntimeError:
+        # The loop is closed: nobody waits any more.
+        return
+
+
+def _tell(told: "asyncio.Future[Appended]", outcome: Appended | BaseException) -> None:
+    if told.done():
+        return
+    if isinstance(outcome, Appended):
+        told.set_result(outcome)
+    else:
+        told.set_exception(outcome)
