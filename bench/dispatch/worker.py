@@ -9,6 +9,7 @@ from bench.dispatch.nullupstream import Watched
 from gateway.collecting import collect_seldom
 from gateway.dispatcher.settings import DispatcherSettings
 from gateway.dispatcher.worker import Dispatcher
+from gateway.logs import configure_logs
 from gateway.service.tables import EffectTables
 from gateway.upstream.http import HttpUpstream
 from gateway.wiring import utc_now
@@ -34,6 +35,7 @@ class Post:
 
 def dispatch(post: Post, pipe: Connection) -> None:
     """Dispatch until the pipe says so and nothing more begins; then tell when each call began."""
+    configure_logs("warning")
     collect_seldom()
     engine = connect(post.url, application_name="bench-dispatcher")
     ledger = Ledger(engine, clock=utc_now, notify=True)

@@ -38,7 +38,7 @@ class Plan:
     ``rejected``: share of the calls that are drafted wrongly."""
 
     messages: int = 40
-    at_once: int = 4
+    at_once: int = 2
     latency: float = 0.2
     rejected: float = 0.3
     ratios: Sequence[float] = RATIOS

@@ -103,7 +103,7 @@ def dispatch(
 @app.command()
 def turns(
     messages: Annotated[int, typer.Option(min=1, help="Messages of each arm at each ratio.")] = 40,
-    at_once: Annotated[int, typer.Option(min=1, help="Turns that are under way together.")] = 4,
+    at_once: Annotated[int, typer.Option(min=1, help="Turns that are under way together.")] = 2,
     latency: Annotated[float, typer.Option(min=1.0, help="Median milliseconds that a tool takes.")] = 200.0,
     rejected: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="Share of the calls that are drafted wrongly.")
@@ -116,7 +116,9 @@ def turns(
     from bench.server import bench_server
     from bench.turns import report
     from bench.turns.run import Plan
+    from gateway.logs import configure_logs
 
+    configure_logs("warning")
     plan = Plan(messages, at_once, latency / 1e3, rejected, seed=seed)
     with bench_server() as server:
         result = report.report(server, plan, say=say)
