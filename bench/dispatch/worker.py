@@ -11,6 +11,7 @@ from gateway.dispatcher.settings import DispatcherSettings
 from gateway.dispatcher.worker import Dispatcher
 from gateway.logs import configure_logs
 from gateway.service.tables import EffectTables
+from gateway.switching import switch_soon
 from gateway.upstream.http import HttpUpstream
 from gateway.wiring import utc_now
 from ledger.append import Ledger
@@ -37,6 +38,7 @@ def dispatch(post: Post, pipe: Connection) -> None:
     """Dispatch until the pipe says so and nothing more begins; then tell when each call began."""
     configure_logs("warning")
     collect_seldom()
+    switch_soon()
     engine = connect(post.url, application_name="bench-dispatcher")
     ledger = Ledger(engine, clock=utc_now, notify=True)
     upstream = Watched(HttpUpstream() if post.http else None)

@@ -6,27 +6,20 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from statistics import mean, median
 
 from bench.server import BenchServer
 from bench.turns.arms import ARMS, EARLY, Arm, table
+from bench.turns.dispatching import dispatch
 from bench.turns.judging import judged, split
 from bench.turns.messages import message
 from bench.turns.playing import Answers, Turn, play
 from bench.turns.tools import Pace, serve
-from gateway.dispatcher.settings import DispatcherSettings
-from gateway.dispatcher.worker import Dispatcher
 from gateway.principal import Principal, everyone
-from gateway.service.brakes import KnownBrakes
-from gateway.service.tables import EffectTables
-from gateway.upstream.http import HttpUpstream
-from gateway.wiring import Wired, utc_now, wire
-from ledger.append import Ledger
+from gateway.wiring import Wired, wire
 from ledger.connect import connect
 from ledger.reconcile.summary import Summary
-from ledger.work import Work
 
 RATIOS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Median tool latency over message time."""
@@ -109,38 +102,34 @@ def _play(cells: Sequence[Cell], plan: Plan, wired: Wired, answers: Answers) -> 
 
 @contextmanager
 def _gateway(server: BenchServer) -> Iterator[tuple[Wired, Answers]]:
-    """The services with a dispatcher inside, as ``commitgate serve`` runs them."""
+    """The services, with a dispatcher beside them in a process of its own."""
     engine = connect(server.service_url, application_name="bench-turns")
-    ledger = Ledger(engine, clock=utc_now)
-    dispatcher = Dispatcher(
-        ledger,
-        Work(engine),
-        EffectTables(ledger, utc_now, KnownBrakes(engine, utc_now).of),
-        HttpUpstream(),
-        DispatcherSettings(),
-        utc_now,
-    )
-    wired = wire(engine, wake=dispatcher.wake)
-    answers = Answers(wired)
-    dispatcher.start()
-    try:
-        yield wired, answers
-    finally:
-        answers.close()
-        dispatcher.stop(5)
-        wired.ledger.close()
-        ledger.close()
-        engine.dispose()
+    with _process(dispatch, server.service_url):
+        wired = wire(engine, notify=True)
+        answers = Answers(wired)
+        try:
+            yield wired, answers
+        finally:
+            answers.close()
+            wired.ledger.close()
+    engine.dispose()
 
 
 @contextmanager
 def _tools(pace: Pace, log: Path) -> Iterator[str]:
+    with _process(serve, pace, log) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def _process(work: Callable[..., None], *arguments: object) -> Iterator[object]:
+    """Give what the process says once it is ready; in the end it is told to end, and awaited."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
-    process = context.Process(target=partial(serve, pace, log, there), daemon=True)
+    process = context.Process(target=work, args=(*arguments, there), daemon=True)
     process.start()
     try:
-        yield f"http://127.0.0.1:{here.recv()}"
+        yield here.recv()
         here.send("end")
         here.recv()
     finally:

@@ -117,8 +117,10 @@ def turns(
     from bench.turns import report
     from bench.turns.run import Plan
     from gateway.logs import configure_logs
+    from gateway.switching import switch_soon
 
     configure_logs("warning")
+    switch_soon()
     plan = Plan(messages, at_once, latency / 1e3, rejected, seed=seed)
     with bench_server() as server:
         result = report.report(server, plan, say=say)

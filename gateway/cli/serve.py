@@ -22,6 +22,7 @@ from gateway.running import dispatcher_over
 from gateway.sealing import sealing
 from gateway.service.keyring import Keyring
 from gateway.settings import Settings
+from gateway.switching import switch_soon
 from gateway.tracing import configure_traces
 from gateway.upstream.mcp.definitions import Quarantine
 from gateway.wiring import services_over, wire
@@ -109,6 +110,7 @@ def _begin(settings: Settings, service: str) -> None:
     configure_traces(service)
     failpoints.arm()
     collect_seldom()
+    switch_soon()
 
 
 def _watch(meter: Meter, quarantine: Quarantine) -> None:
