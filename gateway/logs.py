@@ -8,7 +8,7 @@ import logging
 import re
 import sys
 from collections.abc import MutableMapping
-from typing import Any
+from typing import Any, TextIO, cast
 
 import structlog
 
@@ -27,9 +27,21 @@ def configure_logs(level: str = "info") -> None:
             *(_for_people() if watched else _for_programs()),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", _StandardError())),
         cache_logger_on_first_use=True,
     )
+
+
+class _StandardError:
+    """What is standard error at the time of writing: loggers are kept, and it may be another by then."""
+
+    def write(self, text: str) -> int:
+        """Write there."""
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        """Flush it."""
+        sys.stderr.flush()
 
 
 def _for_people() -> list[structlog.typing.Processor]:

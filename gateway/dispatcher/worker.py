@@ -97,7 +97,9 @@ class Dispatcher:
         self._leases = LeaseKeeper(
             ledger, floor=settings.lease_floor, monotonic=monotonic, sleep=asyncio.sleep
         )
-        self._sweep = Sweep(self._books, work, settings, sleep=asyncio.sleep, found_work=self.wake)
+        self._sweep = Sweep(
+            self._books, work, settings, sleep=asyncio.sleep, found_work=self.wake, monotonic=monotonic
+        )
         self._prober = Prober(
             self._books,
             work,

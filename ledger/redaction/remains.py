@@ -22,6 +22,7 @@ _KEPT: Mapping[EventType, tuple[str, ...]] = {
         "round",
         "span",
         "ordinal",
+        "block_ordinal",
         "byte_start",
         "byte_end",
         "closed_seq",

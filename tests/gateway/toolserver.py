@@ -88,6 +88,11 @@ class Held:
         self.gate.set()
 
 
+class _Server(ThreadingHTTPServer):
+    # All calls of a test may come at once.
+    request_queue_size = 256
+
+
 class ToolServer:
     """``behave(path, first, second, ...)``: the last behaviour is kept. ``received``: every request, in order of arrival."""
 
@@ -96,7 +101,7 @@ class ToolServer:
         self._received: list[Received] = []
         self._lock = threading.Lock()
         self._holds: list[Held] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(self))
+        self._server = _Server(("127.0.0.1", 0), _handler_of(self))
         self._server.daemon_threads = True
         self._server.block_on_close = False
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)

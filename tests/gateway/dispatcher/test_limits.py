@@ -134,4 +134,6 @@ def test_a_call_that_waits_for_room_says_so(floor: Floor) -> None:
     limited(floor, "limits: {concurrency: 1}, ")
     turn = floor.turn("limited")
     state, force = floor.ledger.read(TENANT, turn.key), floor.tables.current(TENANT)
+    assert reasons_under(Unfolding(state, floor.clock()), force)(turn.intent) is None
+    floor.clock.skip(2)
     assert reasons_under(Unfolding(state, floor.clock()), force)(turn.intent) == "limited"

@@ -124,6 +124,7 @@ def test_a_late_outcome_after_a_probe_has_spoken_is_kept_as_evidence(floor: Floo
 def test_two_dispatchers_do_not_probe_one_doubt_at_once(floor: Floor) -> None:
     held = floor.tools.hold("/look", ok({"status": "cancelled"}))
     turn = doubtful(floor)
+    floor.put_in_force(cancel=CANCEL, look=LOOK.replace("500ms", "20s"))
     settings = with_settings(probe_pause=30.0, lease_floor=1.0, lease_margin=0.1)
     with floor.dispatching(settings), floor.dispatching(settings):
         floor.tools.await_received("/look")

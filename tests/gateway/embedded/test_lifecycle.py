@@ -71,7 +71,7 @@ def test_interrupt_of_one_user_spares_the_server_of_others(warm_home: Path, new_
     assert os.getsid(started.guardian) != os.getsid(first.process.pid)
 
     os.killpg(first.process.pid, signal.SIGINT)  # what a terminal does on Ctrl-C
-    first.process.wait(10)
+    first.process.wait(60)
     assert second.queries()
     assert started.server in processes_of(started.root)
 
