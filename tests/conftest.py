@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -15,6 +16,11 @@ import pytest
 from tests import commands, plain, postgres
 from tests.commands import Commands
 from tests.postgres import DatabaseServer, TestDatabase
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Started in the background of a shell: children would ignore the interrupts that tests send them.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 RUN_HOME = pytest.StashKey[Path]()
 COMMIT = pytest.StashKey[str]()
