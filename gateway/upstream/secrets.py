@@ -1,5 +1,6 @@
 """What a table refers to: secrets of this process, read when a call is sent and kept nowhere."""
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,10 +37,15 @@ class Resolved:
     secrets: tuple[str, ...] = field(repr=False)
 
     def hide(self, body: bytes) -> bytes:
-        """``body`` without the secrets: a tool that repeats what it was sent must not carry them into the ledger."""
-        for secret in self.secrets:
+        """``body`` without the secrets, plain or as JSON spells them: a tool that repeats what it was sent must not carry them
+        into the ledger.
+        """
+        # The longest first: one that stands within another must not leave the other's rest behind.
+        for secret in sorted(self.secrets, key=len, reverse=True):
             if len(secret) >= SHORTEST_HIDDEN:
-                body = body.replace(secret.encode(), HIDDEN.encode())
+                # As JSON first: of a secret with a backslash at its end the plain form would leave the second one behind.
+                for spelled in (json.dumps(secret)[1:-1], secret):
+                    body = body.replace(spelled.encode(), HIDDEN.encode())
         return body
 
 

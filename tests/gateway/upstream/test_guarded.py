@@ -1,6 +1,7 @@
 """Where requests go: judged by the address that is connected to, whatever the name said before."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from gateway.turn.dispatching import Assignment
 from gateway.upstream.guarded import guarded_client, was_refused
 from gateway.upstream.http import HttpUpstream
 from gateway.upstream.port import Answered, NotSent, Reply
-from gateway.upstream.secrets import EVERYTHING, SecretMissing, Secrets
+from gateway.upstream.secrets import EVERYTHING, Resolved, SecretMissing, Secrets
 from tests.gateway.toolserver import ToolServer, status
 from tests.gateway.upstream.calls import assignment
 
@@ -139,6 +140,24 @@ def test_a_tool_that_repeats_the_secret_does_not_bring_it_into_the_answer(
     )
     reply = send(with_headers(server.url + "/t", Authorization=Reference(env="SHOP_TOKEN")))
     assert reply == Answered(ResultStatus.OK, {"you": "[secret]"})
+
+
+@pytest.mark.parametrize("secret", ['say "friend"', r"c:\keys\mine", "ends-in-a-backslash\\"])
+def test_a_secret_that_json_spells_otherwise_is_not_brought_in_either(
+    server: ToolServer, monkeypatch: pytest.MonkeyPatch, secret: str
+) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", secret)
+    server.behave(
+        "/t", lambda e: e.answer(200, json.dumps({"you": e.received.headers["x-token"], "n": 1}).encode())
+    )
+    reply = send(with_headers(server.url + "/t", **{"X-Token": Reference(env="SHOP_TOKEN")}))
+    assert server.received("/t")[0].headers["x-token"] == secret
+    assert reply == Answered(ResultStatus.OK, {"you": "[secret]", "n": 1})
+
+
+def test_a_secret_within_another_does_not_keep_it_from_being_hidden() -> None:
+    told = Resolved({}, ("swordfish", "swordfish-and-more"))
+    assert told.hide(b"swordfish-and-more, swordfish") == b"[secret], [secret]"
 
 
 def test_a_secret_that_is_not_there_means_not_sent(
