@@ -1,64 +1,26 @@
 """Approvals: calls that wait for a person, and the person's word (interface.md, ``/v1/approvals``)."""
 
-from collections.abc import Callable
-from datetime import datetime
-
-from sqlalchemy import Engine
-
 from effects.intent import IntentState
-from gateway.errors import InvalidRequest, UnknownCommitKey, UnknownIntent
+from gateway.errors import InvalidRequest
 from gateway.principal import Principal, Role
-from gateway.service.forks import begin
-from gateway.service.streams import Wake
-from gateway.service.tables import EffectTables
-from gateway.service.views import UNREADABLE, View, intent_view, reasons_under, row_view
+from gateway.service.views import View
+from gateway.service.waiting import LISTED, Say, Waiting
 from gateway.turn import approving
 from gateway.turn.advance import advance
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
-from ledger.append import Change, Ledger
 from ledger.listing import list_awaiting_approval
-from ledger.state import Intent, StreamState
-
-LISTED = 10_000
-"""Calls listed at once, at most."""
-
-Say = Callable[[Unfolding, TableInForce, Intent], None]
+from ledger.state import Intent
 
 
-class Approvals:
-    """What awaits approval, of all tenants. ``wake`` tells a dispatcher in this process that there may be work."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        ledger: Ledger,
-        tables: EffectTables,
-        clock: Callable[[], datetime],
-        wake: Wake = lambda: None,
-    ) -> None:
-        """See the class."""
-        self._engine = engine
-        self._ledger = ledger
-        self._tables = tables
-        self._clock = clock
-        self._wake = wake
+class Approvals(Waiting):
+    """What awaits approval, of all tenants."""
 
     def list(self, principal: Principal) -> list[View]:
         """Every intent that awaits approval, the latest commit keys first."""
         principal.require(Role.OPERATOR, Role.AUDITOR)
-        views = []
-        for row in list_awaiting_approval(self._engine, principal.tenant, limit=LISTED):
-            try:
-                state = self._ledger.read(principal.tenant, str(row["commit_key"]))
-            except UNREADABLE:
-                # One stream that cannot be read must not hide the others, nor itself.
-                views.append(row_view(row))
-                continue
-            intent = state.intents[str(row["intent_id"])]
-            if intent.state is IntentState.AWAITING_APPROVAL:
-                views.append(intent_view(state, intent, lambda _intent: None))
-        return views
+        rows = list_awaiting_approval(self._engine, principal.tenant, limit=LISTED)
+        return self._views(principal.tenant, rows, IntentState.AWAITING_APPROVAL)
 
     def approve(
         self,
@@ -109,21 +71,9 @@ class Approvals:
     def _decide(self, principal: Principal, commit_key: str, intent_id: str, say: Say) -> View:
         principal.require(Role.OPERATOR)
 
-        def decide(state: StreamState) -> Change:
-            if not state.exists:
-                raise UnknownCommitKey(commit_key)
-            intent = state.intents.get(intent_id)
-            if intent is None:
-                raise UnknownIntent(intent_id)
-            force = self._tables.current(principal.tenant)
-            unfolding = begin(self._ledger, state, self._clock())
+        def and_what_follows(unfolding: Unfolding, force: TableInForce, intent: Intent) -> None:
             say(unfolding, force, intent)
             advance(unfolding, force)
-            return Change(unfolding.events)
 
-        state = self._ledger.append(principal.tenant, commit_key, decide).state
-        self._wake()
-        reasons = reasons_under(
-            begin(self._ledger, state, self._clock()), self._tables.current(principal.tenant)
-        )
-        return intent_view(state, state.intents[intent_id], reasons)
+        state = self._write(principal, commit_key, intent_id, and_what_follows)
+        return self._written(principal, state, intent_id)
