@@ -23,7 +23,7 @@ demo: $(STAMP) ## Watch two real models draft and rule, real calls held and rele
 	@$(BIN)/commitgate demo $(ARGS)
 
 test: $(STAMP) ## Run the suite (under 10 minutes on 2 cores)
-	$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile $(ARGS)
+	$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-long: $(STAMP) ## Run everything, also the long cases; results go to bench/results
 	COMMITGATE_TEST_LONG=1 $(BIN)/pytest -n $(TEST_WORKERS) --timeout 3600 $(ARGS)
