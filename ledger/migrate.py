@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 import migrations
+from ledger.errors import SchemaOutdated
 from ledger.faults import driver_error
 from ledger.schema import SCHEMA
 from ledger.url import database_url
@@ -111,6 +112,13 @@ def current_revision(connection: Connection) -> str | None:
 
     context = MigrationContext.configure(connection, opts={"version_table_schema": SCHEMA})
     return context.get_current_revision()
+
+
+def check_newest(connection: Connection) -> None:
+    """Raise SchemaOutdated unless the newest revision is applied to the database behind ``connection``."""
+    current = current_revision(connection)
+    if current != head():
+        raise SchemaOutdated(current, head())
 
 
 def _take_turn(connection: Connection) -> None:

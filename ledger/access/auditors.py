@@ -8,8 +8,8 @@ from sqlalchemy.exc import DBAPIError
 
 from ledger.access.duty import Duty
 from ledger.access.schema import auditors
-from ledger.errors import NotAnAuditor, SchemaOutdated, UnknownLogin
-from ledger.migrate import current_revision, head
+from ledger.errors import NotAnAuditor, UnknownLogin
+from ledger.migrate import check_newest
 
 _MEMBER = text(
     "select pg_catalog.pg_has_role(r.oid, a.oid, 'USAGE') from pg_catalog.pg_roles r, pg_catalog.pg_roles a"
@@ -29,7 +29,7 @@ class Auditor:
 def list_auditors(engine: Engine) -> list[Auditor]:
     """All of them, by login. Raises SchemaOutdated."""
     with engine.connect() as connection:
-        _check_schema(connection)
+        check_newest(connection)
         rows = connection.execute(select(auditors).order_by(auditors.c.login)).all()
         return [Auditor(row.login, row.tenant, bool(_member(connection, row.login))) for row in rows]
 
@@ -41,7 +41,7 @@ def add_auditor(engine: Engine, login: str, tenant: str) -> Auditor:
     UnknownLogin, SchemaOutdated.
     """
     with engine.begin() as connection:
-        _check_schema(connection)
+        check_newest(connection)
         member = _member(connection, login)
         if member is None:
             raise UnknownLogin(login)
@@ -53,15 +53,9 @@ def add_auditor(engine: Engine, login: str, tenant: str) -> Auditor:
 def remove_auditor(engine: Engine, login: str) -> None:
     """Show nothing to ``login`` any more; the role itself stays. Raises NotAnAuditor, SchemaOutdated."""
     with engine.begin() as connection:
-        _check_schema(connection)
+        check_newest(connection)
         if not connection.execute(delete(auditors).where(auditors.c.login == login)).rowcount:
             raise NotAnAuditor(login)
-
-
-def _check_schema(connection: Connection) -> None:
-    current = current_revision(connection)
-    if current != head():
-        raise SchemaOutdated(current, head())
 
 
 def _member(connection: Connection, login: str) -> bool | None:

@@ -11,8 +11,7 @@ from sqlalchemy import Engine, Row, func, insert, select, update
 from sqlalchemy.exc import ProgrammingError
 
 from ledger.access.schema import keys
-from ledger.errors import SchemaOutdated
-from ledger.migrate import current_revision, head
+from ledger.migrate import check_newest
 
 USE_INTERVAL = timedelta(minutes=1)
 """How seldom the use of a key is written down."""
@@ -112,9 +111,7 @@ def note_use(engine: Engine, key_id: str) -> None:
 def check_keys_table(engine: Engine) -> None:
     """Raise SchemaOutdated unless the newest migration is applied."""
     with engine.connect() as connection:
-        current = current_revision(connection)
-    if current != head():
-        raise SchemaOutdated(current, head())
+        check_newest(connection)
 
 
 def _key(row: Row[tuple[object, ...]]) -> KeyRow:

@@ -7,7 +7,7 @@ from sqlalchemy import Engine, text
 
 from ledger.access.duty import SERVICE_DUTIES, SERVICE_ROLE, Duty
 from ledger.errors import MissingPrivileges, SchemaOutdated, UnsafeLogin
-from ledger.migrate import current_revision, head
+from ledger.migrate import check_newest, head
 from ledger.schema import SCHEMA
 
 
@@ -147,8 +147,8 @@ def check_login(engine: Engine, needs: Collection[Duty]) -> frozenset[Duty]:
         powers = _Powers(*connection.execute(_POWERS, terms).one())
         if unsafe := powers.unsafe(needs):
             raise UnsafeLogin(powers.login, unsafe)
-        if powers.reads_version and (current := current_revision(connection)) != head():
-            raise SchemaOutdated(current, head())
+        if powers.reads_version:
+            check_newest(connection)
     held = frozenset(map(Duty, powers.duties))
     if missing := sorted(set(needs) - held):
         raise MissingPrivileges(powers.login, [duty.role for duty in missing])
