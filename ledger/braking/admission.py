@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 
 from effects.limits import Bucket, Limits, draw
-from ledger.braking.schema import EVERY_TOOL, admissions, buckets
+from ledger.braking.schema import admissions, buckets
 from ledger.schema import dispatches
 from ledger.session import single, transaction
 from ledger.sharding import StreamName, shard_of_tenant
@@ -59,11 +59,10 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """How much of its limits a tool uses at present. ``left``: calls that could go at once; None: never used."""
+    """How much of its limits a tool uses at present. ``running``: its calls that hold a place."""
 
     tool: str
     running: int
-    left: float | None
 
 
 class Admissions:
@@ -101,10 +100,18 @@ class Admissions:
     def uses(self, tenant: str) -> list[Use]:
         """What is used of the limits of a tenant's tools."""
         here = and_(buckets.c.shard == shard_of_tenant(tenant), buckets.c.tenant == tenant)
+        running = (
+            select(func.count())
+            .select_from(admissions)
+            .where(_of_tool(tenant, buckets.c.tool), _runs(func.clock_timestamp()))
+            .correlate(buckets)
+            .scalar_subquery()
+        )
         with single(self._engine) as connection:
-            now = connection.execute(select(func.clock_timestamp())).scalar_one()
-            rows = connection.execute(select(buckets).where(here).order_by(buckets.c.tool)).all()
-            return [Use(r.tool, _running(connection, tenant, r.tool, now), r.left_over) for r in rows]
+            rows = connection.execute(
+                select(buckets.c.tool, running.label("running")).where(here).order_by(buckets.c.tool)
+            )
+            return [Use(row.tool, row.running) for row in rows]
 
 
 def _locked(connection: Connection, tenant: str, tool: str) -> Row[tuple[object, ...]]:
@@ -128,12 +135,8 @@ def _without_place(
 ) -> Refusal | None:
     if limits.concurrency is None:
         return None
-    here = and_(
-        admissions.c.shard == shard_of_tenant(tenant),
-        admissions.c.tenant == tenant,
-        admissions.c.tool == tool,
-    )
-    connection.execute(delete(admissions).where(here, ~_runs(now)))
+    here = _of_tool(tenant, tool)
+    connection.execute(delete(admissions).where(here, ~_runs(literal(now))))
     others = or_(
         admissions.c.commit_key != asking.stream.commit_key, admissions.c.intent_id != asking.intent_id
     )
@@ -143,18 +146,15 @@ def _without_place(
     return Refusal(tool, "concurrency", LOOK_AGAIN) if running >= limits.concurrency else None
 
 
-def _running(connection: Connection, tenant: str, tool: str, now: datetime) -> int:
-    here = and_(
-        admissions.c.shard == shard_of_tenant(tenant),
-        admissions.c.tenant == tenant,
-        admissions.c.tool == tool,
-    )
-    return int(
-        connection.execute(select(func.count()).select_from(admissions).where(here, _runs(now))).scalar_one()
-    )
+def _of_tenant(tenant: str) -> ColumnElement[bool]:
+    return and_(admissions.c.shard == shard_of_tenant(tenant), admissions.c.tenant == tenant)
 
 
-def _runs(now: datetime) -> ColumnElement[bool]:
+def _of_tool(tenant: str, tool: str | ColumnElement[str]) -> ColumnElement[bool]:
+    return and_(_of_tenant(tenant), admissions.c.tool == tool)
+
+
+def _runs(now: ColumnElement[datetime]) -> ColumnElement[bool]:
     """Whether the call that was let in is under way: licensed and without an outcome, or about to be licensed."""
     licence = and_(
         dispatches.c.shard == admissions.c.stream_shard,
@@ -165,15 +165,13 @@ def _runs(now: datetime) -> ColumnElement[bool]:
     )
     licensed = exists().where(licence).correlate(admissions)
     is_open = exists().where(licence, dispatches.c.open).correlate(admissions)
-    fresh = admissions.c.at > literal(now) - timedelta(seconds=FORGOTTEN)
+    fresh = admissions.c.at > now - timedelta(seconds=FORGOTTEN)
     return or_(is_open, and_(~licensed, fresh))
 
 
 def _mine(asking: Asking) -> ColumnElement[bool]:
-    tenant = asking.stream.tenant
     return and_(
-        admissions.c.shard == shard_of_tenant(tenant),
-        admissions.c.tenant == tenant,
+        _of_tenant(asking.stream.tenant),
         admissions.c.commit_key == asking.stream.commit_key,
         admissions.c.intent_id == asking.intent_id,
     )
@@ -200,6 +198,3 @@ def _write(
         }
         statement = insert(admissions).values(row)
         connection.execute(statement.on_conflict_do_update(constraint="admissions_pkey", set_=of_call))
-
-
-__all__ = ["EVERY_TOOL", "Admissions", "Asking", "Refusal", "Use"]
