@@ -11,18 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import ARRAY, Connection, Engine, SmallInteger, any_, delete, func, literal, select, text
+from sqlalchemy import Connection, Engine, Row, any_, delete, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
-from ledger.braking.schema import EVERY_TOOL
+from ledger.braking.schema import ALL_SHARDS, EVERY_TOOL
 from ledger.schema import pauses
 from ledger.session import single, transaction
-from ledger.sharding import SHARDS, shard_of_tenant
+from ledger.sharding import shard_of_tenant
 
 NOT_PAUSED = "licence_not_paused"
 """Constraint that refuses the licence of a paused tool."""
-
-_SHARDS = literal(list(range(SHARDS)), ARRAY(SmallInteger))
 
 PATIENCE = 5.0
 """Seconds that a pause waits for transactions that may not have seen it."""
@@ -60,7 +58,7 @@ class Pauses:
     def all(self) -> Mapping[str, list[Pause]]:
         """Everything that is paused, by tenant."""
         columns = (pauses.c.tenant, pauses.c.tool, pauses.c.by, pauses.c.reason, pauses.c.at)
-        query = select(*columns).where(pauses.c.shard == any_(_SHARDS)).order_by(*columns[:2])
+        query = select(*columns).where(pauses.c.shard == any_(ALL_SHARDS)).order_by(*columns[:2])
         found: dict[str, list[Pause]] = {}
         with single(self._engine) as connection:
             for row in connection.execute(query):
@@ -125,5 +123,5 @@ def _locked(connection: Connection, tenant: str) -> list[Pause]:
     return _of(connection, tenant)
 
 
-def _pause(row: object) -> Pause:
-    return Pause(row.tool, row.by, row.reason, row.at.astimezone(UTC))  # type: ignore[attr-defined]
+def _pause(row: Row[tuple[object, ...]]) -> Pause:
+    return Pause(row.tool, row.by, row.reason, row.at.astimezone(UTC))

@@ -1,6 +1,7 @@
-"""Tables of limits, on the metadata of ``ledger.schema``. Only tools that have limits have rows."""
+"""Tables of limits and stops, on the metadata of ``ledger.schema``. Only tools that are limited, or stopped, have rows."""
 
 from sqlalchemy import (
+    ARRAY,
     CheckConstraint,
     Column,
     DateTime,
@@ -10,12 +11,17 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     Text,
+    literal,
 )
 
 from ledger.schema import metadata
+from ledger.sharding import SHARDS
 
 EVERY_TOOL = "*"
 """In place of a tool's name: all tools of the tenant together."""
+
+ALL_SHARDS = literal(list(range(SHARDS)), ARRAY(SmallInteger))
+"""For questions about all tenants: every statement names its shards."""
 
 buckets = Table(
     "buckets",
@@ -47,4 +53,17 @@ admissions = Table(
     PrimaryKeyConstraint("shard", "tenant", "tool", "commit_key", "intent_id", name="admissions_pkey"),
     CheckConstraint("stream_shard between 0 and 255", name="admissions_stream_shard_range"),
     comment="Calls that count against a tool's concurrency: until their licence is closed. Not a projection: never rebuilt.",
+)
+
+stops = Table(
+    "stops",
+    metadata,
+    Column("shard", SmallInteger, nullable=False, comment="Hash of the tenant, 0 to 255 (ledger.sharding)."),
+    Column("tenant", Text, nullable=False, comment="Whose calls they are."),
+    Column("tool", Text, nullable=False, comment="Tool that sends no read early."),
+    Column("wasted", Integer, nullable=False, comment="Wasted ones among its last early reads."),
+    Column("outcomes", Integer, nullable=False, comment="Early reads that were looked back on."),
+    Column("at", DateTime(timezone=True), nullable=False, comment="When it stopped, or was tried last."),
+    PrimaryKeyConstraint("shard", "tenant", "tool", name="stops_pkey"),
+    comment="Tools that send no read early, for most were wasted. Not a projection: never rebuilt.",
 )

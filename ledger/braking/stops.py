@@ -7,41 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import (
-    ARRAY,
-    Column,
-    DateTime,
-    Engine,
-    Integer,
-    PrimaryKeyConstraint,
-    SmallInteger,
-    Table,
-    Text,
-    any_,
-    delete,
-    literal,
-    select,
-)
+from sqlalchemy import Engine, any_, delete, select
 from sqlalchemy.dialects.postgresql import insert
 
-from ledger.schema import metadata
+from ledger.braking.schema import ALL_SHARDS, stops
 from ledger.session import single
-from ledger.sharding import SHARDS, shard_of_tenant
-
-stops = Table(
-    "stops",
-    metadata,
-    Column("shard", SmallInteger, nullable=False, comment="Hash of the tenant, 0 to 255 (ledger.sharding)."),
-    Column("tenant", Text, nullable=False, comment="Whose calls they are."),
-    Column("tool", Text, nullable=False, comment="Tool that sends no read early."),
-    Column("wasted", Integer, nullable=False, comment="Wasted ones among its last early reads."),
-    Column("outcomes", Integer, nullable=False, comment="Early reads that were looked back on."),
-    Column("at", DateTime(timezone=True), nullable=False, comment="When it stopped, or was tried last."),
-    PrimaryKeyConstraint("shard", "tenant", "tool", name="stops_pkey"),
-    comment="Tools that send no read early, for most were wasted. Not a projection: never rebuilt.",
-)
-
-_SHARDS = literal(list(range(SHARDS)), ARRAY(SmallInteger))
+from ledger.sharding import shard_of_tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +35,7 @@ class Stops:
     def all(self) -> Mapping[str, list[Stop]]:
         """Every stop, by tenant."""
         found: dict[str, list[Stop]] = {}
-        query = select(stops).where(stops.c.shard == any_(_SHARDS)).order_by(stops.c.tenant, stops.c.tool)
+        query = select(stops).where(stops.c.shard == any_(ALL_SHARDS)).order_by(stops.c.tenant, stops.c.tool)
         with single(self._engine) as connection:
             for row in connection.execute(query):
                 stop = Stop(row.tool, row.wasted, row.outcomes, row.at.astimezone(UTC))
