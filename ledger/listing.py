@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Engine, Select, extract, func, literal, select
+from sqlalchemy import Engine, Select, extract, func, select
 
 from effects.intent import IntentState
 from ledger.events import EFFECTS_STREAM, EventType
-from ledger.schema import events, intents, streams
+from ledger.schema import events, intents, spelled_out, streams
 from ledger.sharding import SHARDS
 
 
@@ -40,8 +40,7 @@ def list_intents(
 
 def list_awaiting_approval(engine: Engine, tenant: str, *, limit: int) -> list[dict[str, object]]:
     """At most ``limit`` intents of ``tenant`` that await a person's approval, the latest commit keys first."""
-    # A partial index is found only where its condition stands in the statement itself, not in a parameter.
-    awaiting = literal(IntentState.AWAITING_APPROVAL.value, literal_execute=True)
+    awaiting = spelled_out(IntentState.AWAITING_APPROVAL.value)
     query = (
         select(intents)
         .where(intents.c.shard.in_(range(SHARDS)), intents.c.tenant == tenant, intents.c.state == awaiting)
@@ -53,8 +52,7 @@ def list_awaiting_approval(engine: Engine, tenant: str, *, limit: int) -> list[d
 
 def count_awaiting_approval(engine: Engine) -> int:
     """How many intents of all tenants await a person's approval now."""
-    # As above: the condition has to stand in the statement itself.
-    awaiting = literal(IntentState.AWAITING_APPROVAL.value, literal_execute=True)
+    awaiting = spelled_out(IntentState.AWAITING_APPROVAL.value)
     query = select(func.count()).where(intents.c.shard.in_(range(SHARDS)), intents.c.state == awaiting)
     with engine.connect() as connection:
         return int(connection.execute(query).scalar_one())
@@ -70,8 +68,7 @@ class OpenDoubts:
 
 def open_doubts(engine: Engine) -> OpenDoubts:
     """How many intents are in doubt now, and for how long, by the database's clock."""
-    # A partial index is found only where its condition stands in the statement itself, not in a parameter.
-    in_doubt = literal(IntentState.IN_DOUBT.value, literal_execute=True)
+    in_doubt = spelled_out(IntentState.IN_DOUBT.value)
     since = (
         select(func.max(events.c.at))
         .where(

@@ -26,6 +26,7 @@ from sqlalchemy import (
     UniqueConstraint,
     and_,
     false,
+    literal,
     text,
     true,
 )
@@ -225,6 +226,11 @@ pauses = Table(
     PrimaryKeyConstraint("shard", "tenant", "tool", name="pauses_pkey"),
     comment="Tools whose dispatch is paused. Not a projection: never rebuilt.",
 )
+
+
+def spelled_out(word: str) -> ColumnElement[str]:
+    """``word`` as part of the statement's text: a partial index is not found where its condition is a parameter."""
+    return literal(word, literal_execute=True)
 
 
 def of_stream(table: Table, stream: StreamName) -> ColumnElement[bool]:

@@ -23,7 +23,6 @@ from sqlalchemy import (
     bindparam,
     exists,
     func,
-    literal,
     select,
     text,
     union_all,
@@ -37,7 +36,7 @@ from ledger.braking.pausing import Pauses
 from ledger.events import EFFECTS_STREAM, EventType
 from ledger.faults import unavailable
 from ledger.incarnation import Incarnations
-from ledger.schema import dispatches, events, intents, of_stream, streams
+from ledger.schema import dispatches, events, intents, of_stream, spelled_out, streams
 from ledger.sharding import StreamName
 
 
@@ -174,11 +173,6 @@ def _of_shards(table: Table, name: str) -> ColumnElement[bool]:
     return table.c.shard == any_(bindparam(name, type_=ARRAY(SmallInteger)))
 
 
-def _spelled(word: str) -> ColumnElement[str]:
-    # A partial index is found only where its condition stands in the statement itself, not in a parameter.
-    return literal(word, literal_execute=True)
-
-
 _PASSED_OVER = text(
     "not exists (select from json_to_recordset(:without) as w (tenant text, tool text)"
     " where w.tenant = intents.tenant and (w.tool is null or w.tool = intents.tool))"
@@ -188,7 +182,7 @@ _PASSED_OVER = text(
 def _released(shards: str, *conditions: ColumnElement[bool] | TextClause) -> Select[Any]:
     columns = (intents.c.shard, intents.c.tenant, intents.c.commit_key, intents.c.intent_id)
     found = select(*columns, intents.c.tool).where(
-        _of_shards(intents, shards), intents.c.state == _spelled("released"), *conditions
+        _of_shards(intents, shards), intents.c.state == spelled_out("released"), *conditions
     )
     # Ordered as the index is, and limited by itself, so that no more rows are read than are asked for.
     return select(found.order_by(*columns).limit(bindparam("limit")).subquery())
@@ -228,7 +222,7 @@ _DOUBTS = (
     )
     .where(
         _of_shards(intents, "shards"),
-        intents.c.state == _spelled("in_doubt"),
+        intents.c.state == spelled_out("in_doubt"),
         ~dispatches.c.open,
         dispatches.c.lease_until < func.now(),
     )
@@ -240,7 +234,7 @@ _DUE = (
     .distinct()
     .where(
         _of_shards(intents, "shards"),
-        intents.c.state == _spelled("held"),
+        intents.c.state == spelled_out("held"),
         intents.c.retry_at.is_not(None),
         intents.c.retry_at <= bindparam("now"),
     )
@@ -252,7 +246,7 @@ _IDLE = (
     .where(
         _of_shards(streams, "shards"),
         streams.c.finished.is_(None),
-        streams.c.commit_key != _spelled(EFFECTS_STREAM),
+        streams.c.commit_key != spelled_out(EFFECTS_STREAM),
         streams.c.last_at < func.now() - bindparam("idle", type_=Interval),
     )
     .limit(bindparam("limit"))
