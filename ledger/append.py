@@ -101,8 +101,9 @@ class Ledger:
         self._cache = StateCache(cached_streams)
         self._server = server_of(engine)
         self._server.on_change(self.forget)
-        self._transaction = GroupTransaction(engine, sleep, notify=notify)
-        self._writer = GroupWriter(self._transaction, places=places, observer=observer)
+        transaction = GroupTransaction(engine, sleep, notify=notify)
+        self._inside = Inside(engine, transaction, self._newest, self._draw)
+        self._writer = GroupWriter(transaction, places=places, observer=observer)
         self._turns = Turns()
         self._again = ThreadPoolExecutor(AGAIN_THREADS, "commitgate-again")
 
@@ -203,8 +204,7 @@ class Ledger:
         OutcomeUnknown the same may be asked again: it sees what became of it.
         """
         stream = StreamName.of(tenant, commit_key)
-        inside = Inside(stream, self._newest, self._draw)
-        ready, state = inside.append(self._engine, self._transaction, work, decide)
+        ready, state = self._inside.append(stream, work, decide)
         if ready is None:
             return Appended(state, ())
         self._remember(stream, ready.after, ready.met)
@@ -288,7 +288,7 @@ class Ledger:
             change = decide(state)
             if not change.events and not change.side:
                 return None
-            return draft(stream, state, change, at=self._clock(), salt=self._salt, met=met)
+            return self._draw(stream, state, change, met)
         except Exception:  # noqa: BLE001 - append finds out whether the state was the newest, and raises it
             return None
 
@@ -307,7 +307,7 @@ class Ledger:
             raise
         if not change.events and not change.side:
             return Appended(state, ()) if self._is_newest(stream, state, met) else None
-        ready = draft(stream, state, change, at=self._clock(), salt=self._salt, met=met)
+        ready = self._draw(stream, state, change, met)
         try:
             self._writer.write(ready)
         except RowHeld:

@@ -34,47 +34,46 @@ Draw = Callable[[StreamName, StreamState, Change, int], Draft]
 
 
 class Inside:
-    """Appends to one stream from inside of transactions."""
+    """Appends from inside of transactions."""
 
-    def __init__(self, stream: StreamName, newest: Newest, draw: Draw) -> None:
+    def __init__(self, engine: Engine, writer: GroupTransaction, newest: Newest, draw: Draw) -> None:
         """See the class."""
-        self._stream = stream
+        self._engine = engine
+        self._writer = writer
         self._newest = newest
         self._draw = draw
 
     def append(
         self,
-        engine: Engine,
-        writer: GroupTransaction,
+        stream: StreamName,
         work: Callable[[Connection], T],
         decide: Callable[[StreamState, T], Change],
     ) -> tuple[Draft | None, StreamState]:
         """What was written (None: the decision came to nothing) and the state behind it; see ``Ledger.append_with``."""
         for _ in range(TRIES):
             try:
-                return self._once(engine, writer, work, decide)
+                return self._once(stream, work, decide)
             except Conflict:
                 continue
             except ConnectionLost as error:
                 raise LedgerUnavailable(str(error)) from error
-        raise AppendContention(f"{TRIES} tries to append to {self._stream.commit_key!r} from inside failed")
+        raise AppendContention(f"{TRIES} tries to append to {stream.commit_key!r} from inside failed")
 
     def _once(
         self,
-        engine: Engine,
-        writer: GroupTransaction,
+        stream: StreamName,
         work: Callable[[Connection], T],
         decide: Callable[[StreamState, T], Change],
     ) -> tuple[Draft | None, StreamState]:
-        with transaction(engine) as connection:
+        with transaction(self._engine) as connection:
             # For settings that a pooler wants inside of each transaction.
             connection.begin()
             found = work(connection)
-            await_row(connection, self._stream)
-            state, met = self._newest(connection, self._stream)
+            await_row(connection, stream)
+            state, met = self._newest(connection, stream)
             change = decide(state, found)
             if not change.events and not change.side:
                 return None, state
-            ready = self._draw(self._stream, state, change, met)
-            writer.finish(connection, ready)
+            ready = self._draw(stream, state, change, met)
+            self._writer.finish(connection, ready)
             return ready, ready.after
