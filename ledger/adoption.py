@@ -4,7 +4,6 @@ an intent").
 
 from collections.abc import Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 from effects.intent import IntentState, ResultStatus
@@ -30,7 +29,7 @@ def adopted(state: StreamState, _event: Event, body: Mapping[str, Any]) -> Strea
         result_status=None if in_flight else source.result_status,
         result_content=None if in_flight else source.result_content,
     )
-    return _with_intents(state, [after])
+    return state.with_intents([after])
 
 
 def settled_together(
@@ -43,19 +42,16 @@ def settled_together(
     status = ResultStatus(body["status"])
     if source.open_attempt != body["attempt"] or status is ResultStatus.UNAVAILABLE:
         return state
-    return _with_intents(
-        state,
-        [
-            replace(
-                intent,
-                state=IntentState.SETTLED,
-                reason=None,
-                settled_seq=event.seq,
-                result_status=status,
-                result_content=None if intent.redacted else body.get("content"),
-            )
-            for intent in waiting(state, source.intent_id, body["attempt"])
-        ],
+    return state.with_intents(
+        replace(
+            intent,
+            state=IntentState.SETTLED,
+            reason=None,
+            settled_seq=event.seq,
+            result_status=status,
+            result_content=None if intent.redacted else body.get("content"),
+        )
+        for intent in waiting(state, source.intent_id, body["attempt"])
     )
 
 
@@ -84,13 +80,4 @@ def orphaned(intent: Intent) -> Intent:
         answered_early=False,
         result_status=None,
         result_content=None,
-    )
-
-
-def _with_intents(state: StreamState, changed: list[Intent]) -> StreamState:
-    if not changed:
-        return state
-    return replace(
-        state,
-        intents=MappingProxyType({**state.intents, **{intent.intent_id: intent for intent in changed}}),
     )

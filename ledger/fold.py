@@ -69,10 +69,6 @@ def _with_branch(state: StreamState, branch: Branch) -> StreamState:
     return replace(state, branches=MappingProxyType({**state.branches, branch.name: branch}))
 
 
-def _with_intent(state: StreamState, intent: Intent) -> StreamState:
-    return replace(state, intents=MappingProxyType({**state.intents, intent.intent_id: intent}))
-
-
 def _opened(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
     return replace(
         state,
@@ -133,10 +129,10 @@ def _finished(state: StreamState, event: Event, body: Mapping[str, Any]) -> Stre
 def _block_decided(block: BlockState) -> Handler:
     def handle(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
         cleared_at = event.at if block is BlockState.CLEARED else None
-        for intent_id in body["intents"]:
-            decided = replace(state.intents[intent_id], block=block, cleared_at=cleared_at)
-            state = _with_intent(state, decided)
-        return state
+        return state.with_intents(
+            replace(state.intents[intent_id], block=block, cleared_at=cleared_at)
+            for intent_id in body["intents"]
+        )
 
     return handle
 
@@ -145,7 +141,7 @@ def _held(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamSt
     known = state.intents.get(body["intent_id"])
     if known is not None:
         back = replace(orphaned(known), state=IntentState.HELD, reason=body.get("reason"), release=None)
-        return _with_intent(state, back)
+        return state.with_intents([back])
     intent = Intent(
         intent_id=body["intent_id"],
         branch=str(event.branch),
@@ -171,7 +167,7 @@ def _held(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamSt
         held_at=event.at,
         traceparent=body.get("traceparent"),
     )
-    return _with_intent(state, intent)
+    return state.with_intents([intent])
 
 
 def _released(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
@@ -324,13 +320,13 @@ def _late(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
 
 def _dispatch_settled(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
     source = state.intents[body["intent_id"]]
-    state = _with_intent(state, _settled(source, event, body))
+    state = state.with_intents([_settled(source, event, body)])
     return settled_together(state, source, event, body) if source.state is IntentState.VOIDED else state
 
 
 def _of_intent(handle: Callable[[Intent, Event, Mapping[str, Any]], Intent]) -> Handler:
     def apply(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
-        return _with_intent(state, handle(state.intents[body["intent_id"]], event, body))
+        return state.with_intents([handle(state.intents[body["intent_id"]], event, body)])
 
     return apply
 

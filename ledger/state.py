@@ -1,7 +1,7 @@
 """The state of one stream: what its events amount to. Values only; ``ledger.fold`` makes them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from types import MappingProxyType
 
@@ -171,6 +171,11 @@ class StreamState:
     def exists(self) -> bool:
         """Whether the stream was ever opened."""
         return self.seq > 0
+
+    def with_intents(self, changed: Iterable[Intent]) -> "StreamState":
+        """The state in which these intents, new ones too, are what they are now."""
+        moved = {intent.intent_id: intent for intent in changed}
+        return replace(self, intents=MappingProxyType({**self.intents, **moved})) if moved else self
 
     def with_branches(self, moved: Mapping[str, Branch], *, at: datetime, seq: int) -> "StreamState":
         """The state after token events up to ``seq``, the last at ``at``, that made these branches what they are now.
