@@ -6,14 +6,13 @@ only says what follows from it.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
 from types import MappingProxyType
 from typing import Any, cast
 
 from effects.classes import EffectClass
 from effects.footprint import Footprint
-from effects.intent import BlockState, IntentState, Release, ResultStatus
-from ledger import approval, lane
+from effects.intent import BlockState, IntentState, Release
+from ledger import approval, attempts, lane
 from ledger.adoption import adopted, orphaned, settled_together
 from ledger.errors import BrokenHistory
 from ledger.events import Event, EventType
@@ -207,120 +206,9 @@ def _final(intent: Intent, event: Event, _body: Mapping[str, Any]) -> Intent:
     return replace(intent, final=True, final_seq=event.seq, reason=None)
 
 
-def _started(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
-    return replace(
-        intent,
-        state=IntentState.DISPATCHED,
-        reason=None,
-        attempts=body["attempt"],
-        open_attempt=body["attempt"],
-        dispatch_seq=event.seq,
-        dispatched_at=event.at,
-        first_dispatched_at=intent.first_dispatched_at or event.at,
-        settled_seq=None,
-        answered_early=intent.release is Release.EARLY,
-        approval=approval.spent(intent.approval, body["attempt"]),
-        inside=body.get("inside") is True,
-        adopted_from=None,
-        adopted_attempt=None,
-        result_status=None,
-        result_content=None,
-    )
-
-
-def _answered(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
-    state = intent.state if intent.state is IntentState.VOIDED else IntentState.SETTLED
-    return replace(
-        intent,
-        state=state,
-        reason=intent.reason if state is IntentState.VOIDED else None,
-        open_attempt=None,
-        settled_seq=event.seq,
-        result_status=ResultStatus(body["status"]),
-        result_content=body.get("content"),
-    )
-
-
-def _settled(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
-    if body["attempt"] != intent.open_attempt:
-        return intent
-    answered = _answered(intent, event, body)
-    if body.get("unsent") is not True:
-        return answered
-    # What a person allowed was not done.
-    unspent = approval.spent(intent.approval, None)
-    return replace(answered, unsent_attempts=intent.unsent_attempts + 1, approval=unspent)
-
-
-def _unanswered(intent: Intent) -> bool:
-    return intent.open_attempt is None and intent.state in (
-        IntentState.HELD,
-        IntentState.AWAITING_APPROVAL,
-        IntentState.RELEASED,
-    )
-
-
-def _expired(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
-    since = body.get("since")
-    if since is not None and _unanswered(intent) and body["attempt"] == intent.attempts + 1:
-        # Sent, for all that is known, by an earlier incarnation of the database, at the earliest when it was let go.
-        return replace(
-            intent,
-            state=IntentState.HELD,
-            reason=body["because"],
-            release=None,
-            attempts=body["attempt"],
-            first_dispatched_at=datetime.fromisoformat(since),
-        )
-    if body["attempt"] != intent.open_attempt:
-        return intent
-    if intent.state is IntentState.VOIDED:
-        return replace(intent, open_attempt=None)
-    retry_at = body.get("retry_at")
-    return replace(
-        intent,
-        state=IntentState.HELD,
-        reason=body["because"],
-        release=None,
-        open_attempt=None,
-        retry_at=None if retry_at is None else datetime.fromisoformat(retry_at),
-    )
-
-
-def _in_doubt(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
-    # An expired attempt may turn out to be one that must not be repeated; one that is not known, one that was lost with
-    # an earlier incarnation of the database.
-    attempt = body["attempt"]
-    known = (intent.attempts, intent.attempts + 1) if _unanswered(intent) else (intent.open_attempt,)
-    if attempt not in known:
-        return intent
-    return replace(
-        intent,
-        state=IntentState.IN_DOUBT,
-        reason=body["because"],
-        open_attempt=None,
-        attempts=attempt,
-        doubted_at=event.at,
-        probes=0,
-    )
-
-
-def _probed(intent: Intent, _event: Event, _body: Mapping[str, Any]) -> Intent:
-    return replace(intent, probes=intent.probes + 1)
-
-
-def _resolved(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
-    return replace(_answered(intent, event, body), resolved=True)
-
-
-def _late(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
-    unresolved = intent.state is IntentState.IN_DOUBT and body["attempt"] == intent.attempts
-    return _answered(intent, event, body) if unresolved else intent
-
-
 def _dispatch_settled(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
     source = state.intents[body["intent_id"]]
-    state = state.with_intents([_settled(source, event, body)])
+    state = state.with_intents([attempts.settled(source, event, body)])
     return settled_together(state, source, event, body) if source.state is IntentState.VOIDED else state
 
 
@@ -356,12 +244,12 @@ _HANDLERS: Mapping[EventType, Handler] = {
     EventType.INTENT_CALL_ID: _of_intent(_call_id),
     EventType.INTENT_STALE: _of_intent(_stale),
     EventType.INTENT_FINAL: _of_intent(_final),
-    EventType.DISPATCH_STARTED: _of_intent(_started),
+    EventType.DISPATCH_STARTED: _of_intent(attempts.started),
     EventType.DISPATCH_SETTLED: _dispatch_settled,
-    EventType.DISPATCH_EXPIRED: _of_intent(_expired),
-    EventType.DISPATCH_IN_DOUBT: _of_intent(_in_doubt),
-    EventType.DISPATCH_PROBED: _of_intent(_probed),
-    EventType.DISPATCH_RESOLVED: _of_intent(_resolved),
-    EventType.DISPATCH_LATE: _of_intent(_late),
+    EventType.DISPATCH_EXPIRED: _of_intent(attempts.expired),
+    EventType.DISPATCH_IN_DOUBT: _of_intent(attempts.in_doubt),
+    EventType.DISPATCH_PROBED: _of_intent(attempts.probed),
+    EventType.DISPATCH_RESOLVED: _of_intent(attempts.resolved),
+    EventType.DISPATCH_LATE: _of_intent(attempts.late),
     EventType.PAYLOAD_REDACTED: blanked,
 }
