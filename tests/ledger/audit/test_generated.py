@@ -14,7 +14,7 @@ from tests.gateway.turn.desk import spell
 from tests.ledger.audit.compare import check_all
 from tests.ledger.audit.wandering import ASKING, Wandering
 from tests.ledger.liveturn import LiveTurn
-from tests.ledger.test_reconcile import busy_turn
+from tests.ledger.reconcile.turns import busy_turn
 
 HISTORIES, STEPS = 4, 60
 MORE = [pytest.param(seed, marks=pytest.mark.long) for seed in range(4, 60)]
