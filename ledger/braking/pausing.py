@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, any_, delete, func, select, text
 from sqlalchemy.dialects.postgresql import insert
@@ -123,5 +124,5 @@ def _locked(connection: Connection, tenant: str) -> list[Pause]:
     return _of(connection, tenant)
 
 
-def _pause(row: Row[tuple[object, ...]]) -> Pause:
+def _pause(row: Row[*tuple[Any, ...]]) -> Pause:
     return Pause(row.tool, row.by, row.reason, row.at.astimezone(UTC))
