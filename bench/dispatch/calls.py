@@ -1,6 +1,8 @@
 """The calls: each a model message of its own with one accepted WRITE, as a runtime releases it."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
 
 from effects.strict_json import JSONValue
 from effects.table import EffectTable
@@ -20,15 +22,25 @@ def table(url: str) -> dict[str, JSONValue]:
     return {"tools": {TOOL: {"effect": "WRITE", "writes": ["seat:{seat}"], "upstream": {"http": url}}}}
 
 
-def released(number: int, url: str) -> Callable[[StreamState], Change]:
-    """The decision that opens a stream, accepts its one call and releases it."""
-    force = TableInForce(1, EffectTable.from_document(table(url)))
-    scanner = BlockScanner()
-    call = FinishedCall(tool=TOOL, arguments={"seat": number, "note": "window, please"}, last=True)
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Makes the decisions of one arm. What a gateway reads once is read once here too."""
 
-    def decide(state: StreamState) -> Change:
-        unfolding = Unfolding(state, utc_now())
-        write_call(unfolding, call, "bench", scanner, force)
-        return Change(unfolding.events)
+    force: TableInForce
+    scanner: BlockScanner
 
-    return decide
+    @classmethod
+    def to(cls, url: str) -> Self:
+        """Calls to the tool at ``url``."""
+        return cls(TableInForce(1, EffectTable.from_document(table(url))), BlockScanner())
+
+    def released(self, number: int) -> Callable[[StreamState], Change]:
+        """The decision that opens a stream, accepts its one call and releases it."""
+        call = FinishedCall(tool=TOOL, arguments={"seat": number, "note": "window, please"}, last=True)
+
+        def decide(state: StreamState) -> Change:
+            unfolding = Unfolding(state, utc_now())
+            write_call(unfolding, call, "bench", self.scanner, self.force)
+            return Change(unfolding.events)
+
+        return decide

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from bench.dispatch import peers
 from bench.dispatch.beside import ingest
-from bench.dispatch.calls import released, table
+from bench.dispatch.calls import Calls, table
 from bench.dispatch.toolserver import serve
 from bench.dispatch.worker import Post, dispatch
 from bench.ingest.floor import floor
@@ -86,7 +86,7 @@ def _arm(
     try:
         with _processes(server, dispatchers, http, windows) as (url, workers, writer):
             wire(engine).tables.apply(everyone("default"), table(url))
-            acked = _release(ledger, url, rate=rate, seconds=seconds)
+            acked = _release(ledger, Calls.to(url), rate=rate, seconds=seconds)
             begun = _begun(workers, len(acked))
             ingested = 0.0 if writer is None else float(_told(writer))
         return _summary(acked, begun, ingested)
@@ -130,7 +130,7 @@ def _processes(
                 process.terminate()
 
 
-def _release(ledger: Ledger, url: str, *, rate: float, seconds: float) -> dict[str, float]:
+def _release(ledger: Ledger, calls: Calls, *, rate: float, seconds: float) -> dict[str, float]:
     """Release calls at ``rate``; when each was durable, by its commit key."""
     acked: dict[str, float] = {}
     told: SimpleQueue[None] = SimpleQueue()
@@ -146,7 +146,7 @@ def _release(ledger: Ledger, url: str, *, rate: float, seconds: float) -> dict[s
     for number in range(count):
         time.sleep(max(0.0, begin + number / rate - time.monotonic()))
         key = f"{prefix}-{number}"
-        future = ledger.submit("default", key, released(number, url))
+        future = ledger.submit("default", key, calls.released(number))
         future.add_done_callback(partial(note, key))
     for _ in range(count):
         told.get(timeout=PATIENCE)
