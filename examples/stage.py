@@ -9,20 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from effects.table import EffectTable
 from examples.fakemodel.server import Message, serving
 from examples.shop.effect_table import effects_yaml
 from examples.shop.signatures import as_functions
 from examples.shop.world import make_world
 from gateway.client import Gate
 from gateway.demo.child import Child
+from gateway.demo.served import COMMAND, url_of
 from gateway.demo.source import environment, source_tree
 
 PATIENCE = 60.0
 """Seconds within which everything has started."""
-
-
-COMMAND = "from gateway.cli.main import run; run()"
-"""The command ``commitgate``, of this interpreter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ def stage() -> Iterator[Stage]:
         shop = stack.enter_context(_child("shop", folder, *selling))
         served = stack.enter_context(_child("gateway", folder, "-c", COMMAND, "serve", "--port", "0"))
         origin = str(shop.first_line(PATIENCE)["origin"])
-        gateway = str(served.first_line(PATIENCE)["listening"])
+        gateway = url_of(served, PATIENCE)
         with Gate(gateway) as gate:
             gate.apply_effects(table(origin))
         model = stack.enter_context(serving(script(order.order_id, order.product_id)))
@@ -74,8 +72,6 @@ def stage() -> Iterator[Stage]:
 
 def table(origin: str) -> dict[str, Any]:
     """The shop's effect table as a document."""
-    from effects.table import EffectTable
-
     return dict(EffectTable.parse(effects_yaml(origin)).document())
 
 

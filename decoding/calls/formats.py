@@ -9,23 +9,17 @@
 """
 
 from decoding.calls.block import Detector
-from decoding.calls.grammar import Grammar
 from decoding.calls.hermes import HermesDetector
 from decoding.calls.llama3 import Llama3Grammar
 from decoding.calls.mistral import MistralGrammar
 from decoding.calls.qwen3_coder import Qwen3CoderGrammar
 from decoding.calls.scanner import GrammarDetector, ScanState
 
-
-def _detector(grammar: Grammar) -> Detector[ScanState]:
-    return GrammarDetector(grammar)
-
-
 _DETECTORS: dict[str, Detector[ScanState]] = {
     "hermes": HermesDetector(),
-    "llama3": _detector(Llama3Grammar()),
-    "mistral": _detector(MistralGrammar()),
-    "qwen3_coder": _detector(Qwen3CoderGrammar()),
+    "llama3": GrammarDetector(Llama3Grammar()),
+    "mistral": GrammarDetector(MistralGrammar()),
+    "qwen3_coder": GrammarDetector(Qwen3CoderGrammar()),
 }
 
 FORMATS = tuple(_DETECTORS)

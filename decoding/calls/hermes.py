@@ -6,7 +6,9 @@ Two problems end a block before its closing delimiter: ``control_character_in_st
 closers too, is ignored.
 """
 
+import json
 import re
+from collections.abc import Mapping
 
 from decoding.calls.block import Call
 from decoding.calls.grammar import STRING, TEXT, Action, Mode, Step, in_string
@@ -23,6 +25,12 @@ _MODES = {
 }
 
 HermesState = ScanState
+
+
+def spelled(tool: str, arguments: Mapping[str, object]) -> str:
+    """A call as this form spells it. Raises ``TypeError`` or ``ValueError`` for what JSON does not have."""
+    body = {"name": tool, "arguments": dict(arguments)}
+    return f"{OPENER}\n{json.dumps(body, ensure_ascii=False, allow_nan=False)}\n{CLOSER}"
 
 
 class HermesGrammar:

@@ -50,7 +50,7 @@ def call_in(payload: str, ordinal: int, shape: Shape = HERMES) -> Call:
 
 def call_of(name: str, arguments: str, ordinal: int) -> Call:
     """The call of a name and a text that are spelled apart from each other."""
-    problem = _name_problem(name) or (_SURROGATE.search(name) and "json_surrogate")
+    problem = name_problem(name) or (_SURROGATE.search(name) and "json_surrogate")
     if problem is not None:
         return unparsable(ordinal, problem)
     try:
@@ -81,7 +81,7 @@ def _structure_problem(by_name: dict[str, Member], shape: Shape) -> str | None:
         return "name_not_a_string"
     if name.refusal is not None:
         return name.refusal.code
-    problem = _name_problem(name.value)
+    problem = name_problem(name.value)
     if problem is not None:
         return problem
     if shape.arguments not in by_name:
@@ -91,7 +91,8 @@ def _structure_problem(by_name: dict[str, Member], shape: Shape) -> str | None:
     return None
 
 
-def _name_problem(name: str) -> str | None:
+def name_problem(name: str) -> str | None:
+    """What is wrong with the name of a tool."""
     if not name:
         return "name_empty"
     return "name_with_nul" if "\0" in name else None

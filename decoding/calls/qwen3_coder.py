@@ -27,7 +27,7 @@ import re
 from decoding.calls.block import Call
 from decoding.calls.grammar import TEXT, Action, Mode, Step
 from decoding.calls.hermes import CLOSER, OPENER
-from decoding.calls.payload import unparsable
+from decoding.calls.payload import name_problem, unparsable
 from effects.canonical import canonical
 from effects.strict_json import JSONRefused
 
@@ -80,8 +80,9 @@ def _call(payload: str, ordinal: int) -> Call:
     if function is None or pairs is None:
         return unparsable(ordinal, "xml_syntax")
     name = function[1]
-    if not name or "\0" in name:
-        return unparsable(ordinal, "name_with_nul" if name else "name_empty")
+    problem = name_problem(name)
+    if problem is not None:
+        return unparsable(ordinal, problem)
     if any(_TAG.search(value) for _, value in pairs):
         return unparsable(ordinal, "tag_in_value")
     if not all(key for key, _ in pairs):

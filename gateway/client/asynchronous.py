@@ -11,6 +11,7 @@ from tenacity import AsyncRetrying
 from gateway.client.asking import Ask, Flow, Heard, ask
 from gateway.client.connection import PATIENCE, Connection, heard, request_of
 from gateway.client.flow import Terms, Token, TurnFlow, answer_of, ending_of
+from gateway.client.seen import SeenTurn
 from gateway.wire.base import JSONObject
 from gateway.wire.views import IntentView, StreamView
 
@@ -81,15 +82,15 @@ class AsyncGate:
         return heard(await self._http.request(question.method, question.path, **request_of(question)))
 
 
-class AsyncTurn:
+class AsyncTurn(SeenTurn):
     """One model message under one commit key. Entering it opens the stream, or takes it over where it exists: what was
     accepted (``text``, ``head``) and every call with its answer (``intents``) are there again, and an older writer is
     fenced. Leaving it ends the stream: ``stop``; ``error`` where an exception leaves it, ``cancelled`` where it is called off.
     """
 
     def __init__(self, gate: AsyncGate, flow: TurnFlow) -> None:
+        super().__init__(flow)
         self._gate = gate
-        self._flow = flow
         # Calls may be awaited together; each has its place among them before the next is made.
         self._making = asyncio.Lock()
 
@@ -105,38 +106,9 @@ class AsyncTurn:
         try:
             await self.finish(ending_of(kind))
         except Exception:
+            # Whatever it is: what left the turn is the cause, and the stream can be ended by taking it over.
             if kind is None:
                 raise
-
-    @property
-    def commit_key(self) -> str:
-        """The stream's commit key."""
-        return self._flow.commit_key
-
-    @property
-    def text(self) -> str:
-        """What was accepted when the stream was looked at last."""
-        return self._flow.text
-
-    @property
-    def head(self) -> int:
-        """Number of accepted tokens."""
-        return self._flow.head
-
-    @property
-    def drafted_end(self) -> int:
-        """Head plus pending drafts."""
-        return self._flow.drafted_end
-
-    @property
-    def round(self) -> int:
-        """Number of rejections so far."""
-        return self._flow.round
-
-    @property
-    def intents(self) -> Mapping[str, IntentView]:
-        """The calls as they were seen last, by intent id."""
-        return self._flow.intents
 
     async def call(self, tool: str, arguments: Mapping[str, object], *, timeout: float = 60.0) -> object:
         """Make the next call of this turn and give the tool's answer, waiting for at most ``timeout`` seconds.

@@ -1,7 +1,6 @@
 """What both clients share of their connection: where the gateway is, with which key, and how long to be patient."""
 
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import httpx2
@@ -9,6 +8,7 @@ from tenacity import RetryCallState, stop_after_delay, wait_exponential_jitter
 
 from gateway.client.asking import Ask, Heard
 from gateway.client.errors import GatewayUnreachable
+from gateway.version import version
 
 PATIENCE = 30.0
 """Seconds for which a request is tried again while the gateway does not answer."""
@@ -26,7 +26,7 @@ class Connection:
 
     def arguments(self) -> dict[str, Any]:
         """What an HTTP client is made with. Proxies of the environment are ignored."""
-        headers = {"User-Agent": f"commitgate-client/{_version()}"}
+        headers = {"User-Agent": f"commitgate-client/{version()}"}
         if self.key is not None:
             headers["Authorization"] = f"Bearer {self.key}"
         return {"base_url": self.url, "headers": headers, "timeout": TIMEOUT, "trust_env": False}
@@ -79,10 +79,3 @@ def _give_up(state: RetryCallState) -> Heard:
         raise GatewayUnreachable(f"the gateway does not answer: {error}") from error
     answer: Heard = state.outcome.result()  # type: ignore[union-attr]
     return answer
-
-
-def _version() -> str:
-    try:
-        return version("commitgate")
-    except PackageNotFoundError:
-        return "0"

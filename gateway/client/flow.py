@@ -1,10 +1,10 @@
 """A turn as flows: opening it, writing its tokens, making calls, waiting for them, ending it."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
+from decoding.calls.hermes import spelled
 from effects.canonical import digest
 from effects.intent import BlockState, IntentState, ResultStatus
 from gateway.client.asking import Ask, Flow, ask
@@ -142,7 +142,6 @@ class TurnFlow:
         """End the stream, once."""
         if self.finished is None:
             yield from self.write([{"type": "stream.finished", "reason": reason}])
-            self.finished = reason
 
     def post(
         self,
@@ -169,12 +168,11 @@ class TurnFlow:
         self.intents[intent.intent_id] = intent
         return intent
 
-    def call(self, tool: str, arguments: Mapping[str, object], *, timeout: float) -> Flow[object]:
-        """Make the next call of this turn, or find it in the ledger: the tool's answer. Raises ``Diverged``, ``CallEnded``."""
-        return answer_of((yield from self.wait((yield from self.make(tool, arguments)), timeout=timeout)))
-
     def make(self, tool: str, arguments: Mapping[str, object]) -> Flow[str]:
-        """Make the next call, or find it: the intent's id. One at a time: the n-th call is the n-th in the ledger."""
+        """Make the next call, or find it: the intent's id. One at a time: the n-th call is the n-th in the ledger.
+
+        Raises ``Diverged`` where the ledger has another call in its place.
+        """
         if self._terms.source != "detected":
             raise ClientError("calls are made in a stream whose calls are detected; post them in this one")
         place = self._calls_made
@@ -183,7 +181,7 @@ class TurnFlow:
             intent = recorded[place]
             _check_same(intent, tool, arguments)
         else:
-            yield from self.accept([spelled(tool, arguments)])
+            yield from self.accept([_spelled(tool, arguments)])
             intent = [i for i in self._in_order() if i.block is not BlockState.VOIDED][place]
         self._calls_made += 1
         return intent.intent_id
@@ -227,13 +225,11 @@ def answer_of(intent: IntentView) -> object:
     raise _FAILED[intent.result.status](intent)
 
 
-def spelled(tool: str, arguments: Mapping[str, object]) -> str:
-    """A call as Hermes spells it. Raises ``ClientError`` for what JSON does not have."""
+def _spelled(tool: str, arguments: Mapping[str, object]) -> str:
     try:
-        body = json.dumps({"name": tool, "arguments": dict(arguments)}, ensure_ascii=False, allow_nan=False)
+        return spelled(tool, arguments)
     except (TypeError, ValueError) as error:
         raise ClientError(f"the arguments of {tool} are not JSON: {error}") from error
-    return f"<tool_call>\n{body}\n</tool_call>"
 
 
 def _check_same(recorded: IntentView, tool: str, arguments: Mapping[str, object]) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib.metadata import PackageNotFoundError, version
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import Depends, FastAPI
@@ -21,7 +20,7 @@ from gateway.http import (
     streams,
     unbuilt,
 )
-from gateway.http.caller import identify
+from gateway.http.caller import call_of, identify
 from gateway.http.document import describe
 from gateway.http.doors import Doors
 from gateway.http.following import Followers
@@ -29,8 +28,8 @@ from gateway.http.guard import Guard
 from gateway.http.problems import answer_with_problems
 from gateway.http.settings import HttpSettings
 from gateway.mcp.endpoint import PATH, McpEndpoint
-from gateway.mcp.server import Front as McpFront
 from gateway.service.services import Services
+from gateway.version import version
 
 _DESCRIPTION = """The gate between a language model and the tools it calls.
 
@@ -45,7 +44,7 @@ def create_app(services: Services, settings: HttpSettings) -> FastAPI:
     A server that ends sets ``app.state.stopping`` to a function that says so: requests that wait are then answered at once.
     """
 
-    mcp = McpEndpoint(McpFront(services, settings, lambda: app.state.stopping()), identify, _version())
+    mcp = McpEndpoint(call_of, settings.body_limit, version())
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -55,7 +54,7 @@ def create_app(services: Services, settings: HttpSettings) -> FastAPI:
 
     app = FastAPI(
         title="Commitgate",
-        version=_version(),
+        version=version(),
         description=_DESCRIPTION,
         lifespan=lifespan,
         openapi_url="/openapi.json",
@@ -93,10 +92,3 @@ def create_app(services: Services, settings: HttpSettings) -> FastAPI:
     describe(app)
     app.add_middleware(Guard, doors=lambda: app.state.doors, hosts=settings.hosts, origins=settings.origins)
     return app
-
-
-def _version() -> str:
-    try:
-        return version("commitgate")
-    except PackageNotFoundError:
-        return "0"

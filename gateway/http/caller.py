@@ -22,15 +22,16 @@ from ledger.errors import LedgerError
 @dataclass(frozen=True, slots=True)
 class Call:
     """One request's principal, the services that it calls, and of the front: its settings, who follows streams in it, and
-    whether it is about to end. ``traceparent``: W3C trace context that the request came with."""
+    whether it is about to end. ``traceparent``: W3C trace context that the request came with. ``asked_again``: who the caller
+    is by now."""
 
     principal: Principal
     services: Services
     settings: HttpSettings
     followers: Followers
     stopping: Callable[[], bool]
-    traceparent: str | None = None
-    asked_again: Callable[[], Awaitable[Principal]] | None = None
+    traceparent: str | None
+    asked_again: Callable[[], Awaitable[Principal]]
 
     async def still_admitted(self) -> None:
         """For answers that take long: raises ``Unauthorised`` where the caller's key is no longer good.
@@ -38,8 +39,7 @@ class Call:
         While the database is away, what was known stays true.
         """
         try:
-            if self.asked_again is not None:
-                await self.asked_again()
+            await self.asked_again()
         except (LedgerError, SQLAlchemyError):
             return
 
@@ -59,7 +59,8 @@ async def _admit(request: Request) -> Principal:
     return await doors.admit(request, path)
 
 
-async def _call(request: Request) -> Call:
+async def call_of(request: Request) -> Call:
+    """The call that the request makes. Raises what ``identify`` raises."""
     state = request.app.state
     return Call(
         principal=await identify(request),
@@ -72,5 +73,5 @@ async def _call(request: Request) -> Call:
     )
 
 
-Caller = Annotated[Call, Depends(_call)]
+Caller = Annotated[Call, Depends(call_of)]
 """The type of a route's parameter that takes the call."""

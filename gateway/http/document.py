@@ -8,15 +8,11 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from gateway.http.access import needed
-from gateway.wire.dispatch import PauseDispatch
-from gateway.wire.doubts import ResolveDoubt
-from gateway.wire.opening import OpenStream
-from gateway.wire.posting import PostIntent
 from gateway.wire.problem import MEDIA_TYPE, Problem
-from gateway.wire.tokens import WriteEvents
 
 _REF = "#/components/schemas/{model}"
-_BODIES: tuple[type[BaseModel], ...] = (OpenStream, WriteEvents, PostIntent, ResolveDoubt, PauseDispatch)
+_bodies: dict[str, type[BaseModel]] = {}
+"""Every shape that an operation takes, by the name under which the document refers to it."""
 
 _SAID = {
     400: "The body is not JSON",
@@ -41,7 +37,8 @@ def problems(*statuses: int) -> Responses:
 
 
 def takes(model: type[BaseModel]) -> dict[str, Any]:
-    """The ``openapi_extra`` of an operation whose JSON body has the shape of ``model``."""
+    """The ``openapi_extra`` of an operation whose JSON body has the shape of ``model``, which the document then holds."""
+    _bodies[model.__name__] = model
     return takes_content({"application/json": {"schema": {"$ref": _REF.format(model=model.__name__)}}})
 
 
@@ -71,7 +68,7 @@ def describe(app: FastAPI) -> None:
             )
             _ask_for_keys(document)
             schemas = document.setdefault("components", {}).setdefault("schemas", {})
-            modes = [(model, "validation") for model in _BODIES]
+            modes = [(model, "validation") for model in _bodies.values()]
             _, bodies = models_json_schema([*modes, (Problem, "serialization")], ref_template=_REF)  # type: ignore[list-item]
             for name, schema in bodies["$defs"].items():
                 schemas.setdefault(name, schema)

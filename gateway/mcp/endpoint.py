@@ -13,27 +13,27 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.errors import GatewayError, MalformedJSON
 from gateway.http.body import JSON, json_of, read_body
+from gateway.http.caller import Call
 from gateway.http.problems import Trouble, problem_of, response
-from gateway.mcp.server import PRINCIPAL, Front, mcp_server
-from gateway.principal import Principal
+from gateway.mcp.server import CALL, mcp_server
 from ledger.errors import LedgerError
 
 PATH = "/mcp"
 
-Identify = Callable[[Request], Awaitable[Principal]]
-"""Who sends a request. Raises ``Unauthorised``."""
+CallOf = Callable[[Request], Awaitable[Call]]
+"""Who sends a request, and what is called. Raises ``Unauthorised``, ``Forbidden``."""
 
 
 class McpEndpoint:
-    """The ASGI application at ``/mcp``; it serves while ``running`` is entered.
+    """The ASGI application at ``/mcp``; it serves while ``running`` is entered. ``body_limit``: bytes of a request.
 
     ``Host`` and ``Origin`` are for ``gateway.http.guard``, which stands before it.
     """
 
-    def __init__(self, front: Front, identify: Identify, version: str) -> None:
+    def __init__(self, call_of: CallOf, body_limit: int, version: str) -> None:
         """See the class."""
-        self._front = front
-        self._identify = identify
+        self._call_of = call_of
+        self._body_limit = body_limit
         self._version = version
         self._serve: ASGIApp | None = None
 
@@ -41,10 +41,10 @@ class McpEndpoint:
     async def running(self) -> AsyncIterator[None]:
         """Serve while the block runs. May be entered again after it."""
         manager = StreamableHTTPSessionManager(
-            mcp_server(self._front, self._version),
+            mcp_server(self._version),
             stateless=True,
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-            max_request_body_size=self._front.settings.body_limit,
+            max_request_body_size=self._body_limit,
         )
         async with manager.run():
             self._serve = manager.handle_request
@@ -59,21 +59,21 @@ class McpEndpoint:
             raise RuntimeError("the endpoint is not running")
         request = Request(scope, receive)
         try:
-            principal = await self._identify(request)
+            call = await self._call_of(request)
             body = await self._checked(request)
         except ClientDisconnect:
             return
         except (GatewayError, LedgerError) as error:
             await _refusal(request, error)(scope, receive, send)
             return
-        scope[PRINCIPAL] = principal
+        scope[CALL] = call
         await self._serve(scope, receive if body is None else _again(body, receive), send)
 
     async def _checked(self, request: Request) -> bytes | None:
         """The body of a POST, which is strict JSON: what two names or a lost digit would hide is refused before it is read."""
         if request.method != "POST":
             return None
-        body = await read_body(request, self._front.settings.body_limit, JSON)
+        body = await read_body(request, self._body_limit, JSON)
         json_of(body)
         return body
 

@@ -1,9 +1,9 @@
 """A call that comes finished: its block is written as accepted tokens, in one decision (interface.md, "MCP")."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from decoding.calls.hermes import spelled
 from effects.canonical import digest
 from effects.intent import BlockState
 from gateway.errors import ExistsWithDifferent, StreamOfAnotherWriter
@@ -65,12 +65,6 @@ def write_call(
         finish_stream(unfolding, "stop")
         advance(unfolding, force)
     return intent.intent_id, False
-
-
-def spelled(tool: str, arguments: Mapping[str, object]) -> str:
-    """The call as Hermes spells it. Raises ValueError for numbers that JSON does not have."""
-    body = {"name": tool, "arguments": dict(arguments)}
-    return f"<tool_call>\n{json.dumps(body, ensure_ascii=False, allow_nan=False)}\n</tool_call>"
 
 
 def _known(state: StreamState, call_id: str) -> Intent | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import pytest
@@ -119,6 +119,15 @@ def test_the_document_describes_every_operation() -> None:
     }
 
 
+def test_the_document_holds_every_shape_that_it_refers_to() -> None:
+    assert set(references(DOCUMENT)) <= {
+        f"#/components/schemas/{name}" for name in DOCUMENT["components"]["schemas"]
+    }
+    assert list(references({"anyOf": [{"$ref": "#/components/schemas/Nowhere"}]})) == [
+        "#/components/schemas/Nowhere"
+    ]
+
+
 def test_serves_the_document(front: Front) -> None:
     assert front.client.get("/openapi.json").json() == DOCUMENT
 
@@ -138,6 +147,18 @@ def test_a_server_error_would_be_seen(front: Front) -> None:
     broken = create_app(dataclasses.replace(front.services, ready=fail), HttpSettings())
     with serving(broken) as served, pytest.raises(FailureGroup):
         drive(served.url, "GET /readyz", Seeds(front))
+
+
+def references(document: object) -> Iterator[str]:
+    """Every place that the document refers to."""
+    if isinstance(document, dict):
+        if isinstance(document.get("$ref"), str):
+            yield document["$ref"]
+        for member in document.values():
+            yield from references(member)
+    elif isinstance(document, list):
+        for element in document:
+            yield from references(element)
 
 
 def drive(url: str, label: str, seeds: Seeds) -> Counter[int]:

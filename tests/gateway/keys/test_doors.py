@@ -185,3 +185,17 @@ def test_a_revoked_key_waits_no_longer_for_a_call(closed: Closed) -> None:
     assert client.get(place).status_code == 200
     revoke_key(closed.owner, key.id)
     assert problem(client.get(place, params={"wait": 20})) == REFUSED
+
+
+def test_a_revoked_key_waits_no_longer_for_a_call_of_mcp(closed: Closed) -> None:
+    key = closed.key(Role.RUNTIME)
+    client = closed.with_key(key.text)
+    headers = {"Accept": "application/json, text/event-stream"}
+    # Nobody dispatches here: the call would be waited for until ``mcp_wait_seconds`` are over.
+    asked = {"name": "put", "arguments": {"name": "a"}}
+    listed = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    assert client.post("/mcp", json=listed, headers=headers).status_code == 200
+    revoke_key(closed.owner, key.id)
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": asked}
+    answer = client.post("/mcp", json=call, headers=headers)
+    assert (answer.status_code, "unauthorised" in answer.text) == (200, True)
