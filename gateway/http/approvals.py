@@ -1,17 +1,16 @@
 """``/v1/approvals``: what waits for a person, and the person's word."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 
-from gateway.errors import InvalidRequest, NotSupported
+from gateway.errors import InvalidRequest
 from gateway.http.body import JSON, json_of, model_of, read_body
 from gateway.http.caller import Call, Caller
 from gateway.http.document import problems, takes
 from gateway.http.masking import shown_intents
 from gateway.http.places import IntentId, Key
+from gateway.http.preconditions import no_precondition
 from gateway.wire.approvals import ApprovalsView, DecideApproval
 from gateway.wire.views import IntentView
 
@@ -30,17 +29,10 @@ def list_approvals(call: Caller) -> JSONResponse:
     response_model=IntentView,
     responses=problems(400, 404, 409, 413, 415, 422),
     openapi_extra=takes(DecideApproval),
+    dependencies=[Depends(no_precondition)],
 )
-async def decide_approval(
-    request: Request,
-    key: Key,
-    intent_id: IntentId,
-    call: Caller,
-    if_match: Annotated[str | None, Header(include_in_schema=False)] = None,
-) -> JSONResponse:
+async def decide_approval(request: Request, key: Key, intent_id: IntentId, call: Caller) -> JSONResponse:
     """Approve or deny a call that awaits it, once. An approval lets it be sent once, with the arguments that it has."""
-    if if_match is not None:
-        raise NotSupported("If-Match is not supported here; name the arguments_digest instead")
     raw = await read_body(request, call.settings.body_limit, JSON)
     return await run_in_threadpool(_decide, call, key, intent_id, raw)
 

@@ -1,7 +1,5 @@
 """``/v1/dispatch``: what holds calls back, and pausing and resuming by an operator's word."""
 
-import json
-import re
 from collections.abc import Callable
 from typing import Annotated
 
@@ -10,10 +8,10 @@ from fastapi import APIRouter, Header, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 
-from gateway.errors import InvalidRequest
 from gateway.http.body import JSON, json_of, model_of, read_body
 from gateway.http.caller import Call, Caller
 from gateway.http.document import Responses, problems, takes
+from gateway.http.preconditions import etag, wanted_tags
 from gateway.service.views import View
 from gateway.wire.dispatch import DispatchView, PauseDispatch
 
@@ -21,7 +19,6 @@ _log = structlog.get_logger(__name__)
 router = APIRouter(tags=["dispatch"])
 
 _ETAG = {"ETag": {"description": "Names what is paused", "schema": {"type": "string"}}}
-_TAGS = re.compile(r'(?:W/)?"([\x21\x23-\x7e]*)"')
 _ANSWER: Responses = {200: {"description": "What holds calls back now", "headers": _ETAG}}
 
 IfMatch = Annotated[str | None, Header(description="Only if this is paused: its ETag, or *")]
@@ -73,7 +70,7 @@ Act = Callable[[PauseDispatch, frozenset[str] | None], View]
 async def _change(request: Request, call: Call, if_match: str | None, act: Act) -> JSONResponse:
     raw = await read_body(request, call.settings.body_limit, JSON)
     asked = model_of(PauseDispatch, json_of(raw))
-    view = await run_in_threadpool(act, asked, _tags(if_match))
+    view = await run_in_threadpool(act, asked, wanted_tags(if_match))
     caller = call.principal
     about = {"tenant": caller.tenant, "tool": asked.tool or "*", "by": caller.name, "reason": asked.reason}
     if view.get("was_paused", True):
@@ -81,18 +78,5 @@ async def _change(request: Request, call: Call, if_match: str | None, act: Act) 
     return _answer(view)
 
 
-def _tags(if_match: str | None) -> frozenset[str] | None:
-    """The tags of which one has to be there, compared strongly (RFC 9110, section 13.1.1); None: any will do."""
-    if if_match is None or if_match.strip() == "*":
-        return None
-    found = [(tag.strip(), _TAGS.fullmatch(tag.strip())) for tag in if_match.split(",")]
-    if any(match is None for _, match in found):
-        raise InvalidRequest(
-            "If-Match is a list of entity tags",
-            errors=[{"place": "header.if-match", "reason": "no list of entity tags"}],
-        )
-    return frozenset(match[1] for tag, match in found if match is not None and not tag.startswith("W/"))
-
-
 def _answer(view: View) -> JSONResponse:
-    return JSONResponse(view, headers={"ETag": json.dumps(view["tag"])})
+    return JSONResponse(view, headers=etag(view["tag"]))

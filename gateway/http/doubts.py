@@ -1,17 +1,15 @@
 """``/v1/doubts``: what may or may not have happened, and settling it by a person's word."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 
-from gateway.errors import NotSupported
 from gateway.http.body import JSON, json_of, model_of, read_body
 from gateway.http.caller import Call, Caller
 from gateway.http.document import problems, takes
 from gateway.http.masking import shown_intents
 from gateway.http.places import IntentId, Key
+from gateway.http.preconditions import no_precondition
 from gateway.wire.doubts import DoubtsView, ResolveDoubt
 from gateway.wire.views import IntentView
 
@@ -30,17 +28,10 @@ def list_doubts(call: Caller) -> JSONResponse:
     response_model=IntentView,
     responses=problems(400, 404, 409, 413, 415, 422),
     openapi_extra=takes(ResolveDoubt),
+    dependencies=[Depends(no_precondition)],
 )
-async def resolve_doubt(
-    request: Request,
-    key: Key,
-    intent_id: IntentId,
-    call: Caller,
-    if_match: Annotated[str | None, Header(include_in_schema=False)] = None,
-) -> JSONResponse:
+async def resolve_doubt(request: Request, key: Key, intent_id: IntentId, call: Caller) -> JSONResponse:
     """Settle a doubt. Nothing is ever sent again under that intent."""
-    if if_match is not None:
-        raise NotSupported("If-Match is not supported here yet: a doubt can be resolved only once anyway")
     raw = await read_body(request, call.settings.body_limit, JSON)
     return await run_in_threadpool(_resolve, call, key, intent_id, raw)
 

@@ -1,7 +1,5 @@
 """``/v1/effects``: the effect table in force, and putting another in force."""
 
-import json
-import re
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Request
@@ -13,13 +11,13 @@ from gateway.errors import InvalidRequest, InvalidText, PreconditionFailed
 from gateway.http.body import JSON, YAML, json_of, media_type, read_body, text_of
 from gateway.http.caller import Call, Caller
 from gateway.http.document import problems, takes_content
+from gateway.http.preconditions import etag, wanted_tags
 from gateway.turn.tables import TableInForce
 from gateway.wire.effects import TABLE_SCHEMA, EffectsView
 
 router = APIRouter(tags=["effects"])
 
 _ETAG = {"ETag": {"description": "The version in force", "schema": {"type": "string"}}}
-_TAGS = re.compile(r'(?:W/)?"[\x21\x23-\x7e]*"')
 
 
 @router.get(
@@ -57,7 +55,7 @@ async def apply_effects(
 
 def _apply(call: Call, raw: bytes, type_: str, if_match: str | None) -> JSONResponse:
     source = _object(json_of(raw)) if type_ == JSON else _yaml(raw)
-    expected = None if if_match is None else _expected(call, if_match)
+    expected = _expected(call, wanted_tags(if_match))
     return _answer(call.services.tables.apply(call.principal, source, expected_version=expected))
 
 
@@ -76,26 +74,16 @@ def _yaml(raw: bytes) -> str:
     return text
 
 
-def _expected(call: Call, if_match: str) -> int | None:
-    """The version that a precondition asks for: strong comparison, any of several (RFC 9110, section 13.1.1)."""
-    if if_match.strip() == "*":
+def _expected(call: Call, tags: frozenset[str] | None) -> int | None:
+    """The version that a precondition asks for."""
+    if tags is None:
         return None
-    tags = [tag.strip() for tag in if_match.split(",")]
-    if not all(_TAGS.fullmatch(tag) for tag in tags):
-        raise InvalidRequest(
-            "If-Match is a list of entity tags",
-            errors=[{"place": "header.if-match", "reason": "no list of entity tags"}],
-        )
     version = call.services.tables.show(call.principal).version
-    if _tag(version) not in tags:
+    if str(version) not in tags:
         raise PreconditionFailed(f"version {version} is in force", version=version)
     return version
 
 
-def _tag(version: int) -> str:
-    return json.dumps(str(version))
-
-
 def _answer(force: TableInForce) -> JSONResponse:
     body = {"version": force.version, "digest": force.table.digest, "table": force.table.document()}
-    return JSONResponse(body, headers={"ETag": _tag(force.version)})
+    return JSONResponse(body, headers=etag(force.version))
