@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from threading import Lock
 
 from effects.arguments import MAX_ARGUMENTS, TOO_LONG
 from effects.limits import Limits
@@ -11,6 +12,35 @@ from gateway.turn.brakes import EVERY_TOOL, NONE, Brakes
 
 REMEMBERED = 10_000
 """Calls whose classification is kept: a call is judged again at every step of its turn."""
+
+REMEMBERED_CHARACTERS = 16 * MAX_ARGUMENTS
+"""Characters of all their arguments together, at most."""
+
+
+class _Remembered:
+    """Classifications by tool and arguments, within both bounds. Threads share it."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str | None, str | None], Classification] = {}
+        self._characters = 0
+        self._lock = Lock()
+
+    def get(self, call: tuple[str | None, str | None]) -> Classification | None:
+        return self._known.get(call)
+
+    def keep(self, call: tuple[str | None, str | None], known: Classification) -> None:
+        size = len(call[1] or "")
+        if size > MAX_ARGUMENTS:
+            # Judged without being read, so nothing is won.
+            return
+        with self._lock:
+            if call in self._known:
+                return
+            if len(self._known) >= REMEMBERED or self._characters + size > REMEMBERED_CHARACTERS:
+                self._known.clear()
+                self._characters = 0
+            self._known[call] = known
+            self._characters += size
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +53,7 @@ class TableInForce:
     version: int
     table: EffectTable
     brakes: Brakes = NONE
-    _known: dict[tuple[str | None, str | None], Classification] = field(
-        default_factory=dict, repr=False, compare=False
-    )
+    _known: _Remembered = field(default_factory=_Remembered, repr=False, compare=False)
 
     def under(self, brakes: Brakes) -> "TableInForce":
         """The same with ``brakes``; itself where it has them already."""
@@ -37,9 +65,7 @@ class TableInForce:
         known = self._known.get(call)
         if known is None:
             known = self._judge(tool or "", arguments_raw)
-            if len(self._known) >= REMEMBERED:
-                self._known.clear()
-            self._known[call] = known
+            self._known.keep(call, known)
         return known
 
     def limits_of(self, tool: str | None) -> Mapping[str, Limits]:
