@@ -5,8 +5,9 @@ from typing import Annotated
 import typer
 
 from effects.intent import IntentState
-from gateway.cli.output import FormatOption, show_rows, write_line
+from gateway.cli.output import Format, FormatOption, Row, chosen, show_rows, write_line
 from gateway.cli.session import services
+from gateway.turn.brakes import Brakes
 from ledger.listing import list_intents
 
 COLUMNS = [
@@ -33,15 +34,29 @@ def list_(
     """List intents, the newest commit keys first."""
     with services() as (wired, caller):
         rows = list_intents(wired.engine, caller.tenant, state=state, limit=limit)
-    show_rows(rows, COLUMNS, format_)
+        brakes = wired.tables.current(caller.tenant).brakes
+    show_rows([_told(row, brakes) for row in rows], COLUMNS, format_)
 
 
 @app.command()
 def show(
     commit_key: Annotated[str, typer.Argument(metavar="KEY")],
     intent_id: Annotated[str, typer.Argument(metavar="INTENT")],
+    format_: FormatOption = None,
 ) -> None:
     """Show one intent, with its answer even where that is provisional."""
     with services() as (wired, caller):
         view, _ = wired.intents.get(caller, commit_key, intent_id, provisional=True)
-    write_line(view)
+    if chosen(format_) is Format.JSON:
+        write_line(view)
+        return
+    show_rows(
+        [{"member": name, "value": value} for name, value in view.items()], ["member", "value"], format_
+    )
+
+
+def _told(row: Row, brakes: Brakes) -> Row:
+    """A pause is no event of the stream, so no row holds it."""
+    tool = row["tool"]
+    paused = row["state"] == IntentState.RELEASED and brakes.pauses(None if tool is None else str(tool))
+    return {**row, "reason": "paused"} if paused else row
