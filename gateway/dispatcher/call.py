@@ -11,14 +11,14 @@ from effects.classes import EffectClass
 from effects.intent import ResultStatus
 from gateway.dispatcher.books import Sleep
 from gateway.dispatcher.claim import ClaimedCall
+from gateway.dispatcher.leases import LEASE_LOST
 from gateway.dispatcher.outcome import Outcomes
 from gateway.dispatcher.settings import DispatcherSettings
 from gateway.dispatcher.spans import TOOL_ERROR, DispatchSpans, failing
 from gateway.failpoints import FailPoint, reached
 from gateway.turn.dispatching import Outcome
+from gateway.turn.probing import TIMEOUT
 from gateway.upstream.port import Answered, MaybeSent, NotSent, Reply, Upstream
-
-TIMEOUT = "timeout"
 
 _log = structlog.get_logger(__name__)
 
@@ -27,7 +27,7 @@ _log = structlog.get_logger(__name__)
 class Fenced:
     """The lease was over before the next transmission could begin."""
 
-    because: str = "lease_lost"
+    because: str = LEASE_LOST
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from effects.intent import ResultStatus
 from effects.statements import Statements
 from gateway.dispatcher.books import LONGEST_PAUSE, Books, Sleep
 from gateway.dispatcher.claim import ClaimedCall
+from gateway.dispatcher.leases import LEASE_LOST
 from gateway.dispatcher.outcome import Outcomes, closing
 from gateway.dispatcher.settings import DispatcherSettings
 from gateway.failpoints import FailPoint, decided_inside, reached
@@ -29,7 +30,7 @@ from ledger.change import SideRow
 from ledger.errors import AppendContention, LedgerError, LedgerUnavailable, OutcomeUnknown, UnwritableValue
 from ledger.statements import Failed, Found, Undone, run_statements
 
-LEASE_LOST, FAILED = "lease_lost", "failed_inside"
+FAILED = "failed_inside"
 _PASSES = (LedgerUnavailable, OutcomeUnknown, AppendContention)
 
 _log = structlog.get_logger(__name__)

@@ -11,6 +11,9 @@ from gateway.failpoints import FailPoint, reached
 from ledger.append import Ledger
 from ledger.sharding import StreamName
 
+LEASE_LOST = "lease_lost"
+"""Why nothing was sent, or sent again, once the lease was over."""
+
 _log = structlog.get_logger(__name__)
 
 

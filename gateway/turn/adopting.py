@@ -31,7 +31,7 @@ def adoptable(standing: Standing, force: TableInForce, case: Case, now: datetime
         for source in standing.equal_reads(case)
         if _offers(source)
         and source.effect_version == force.version
-        and not _too_old(case, source, now)
+        and not too_old(case, source, now)
         and standing.overtaken_by(_as_sent_with(case, source)) is None
     ]
     return max(found, key=lambda s: (s.open_attempt is None, s.dispatch_seq or 0), default=None)
@@ -62,6 +62,14 @@ def left_alone(state: StreamState) -> list[Intent]:
     ]
 
 
+def too_old(case: Case, sent: Intent, now: datetime) -> bool:
+    """Whether the early answer of ``sent``, this call itself or one that it adopts from, is older than ``max_age`` allows."""
+    max_age = case.judged.max_age
+    if max_age is None or sent.dispatched_at is None or not sent.answered_early:
+        return False
+    return now - sent.dispatched_at > timedelta(seconds=max_age)
+
+
 def answer_redacted(state: StreamState, intent: Intent) -> bool:
     """Whether the answer that ``intent`` adopted was taken away with its source, so that there is nothing to give."""
     return intent.adopted_from is not None and state.intents[intent.adopted_from].redacted
@@ -79,13 +87,6 @@ def _offers(source: Intent) -> bool:
 
 def _let_go(twin: Intent) -> bool:
     return twin.state is not IntentState.HELD or twin.attempts > 0
-
-
-def _too_old(case: Case, source: Intent, now: datetime) -> bool:
-    max_age = case.judged.max_age
-    if max_age is None or source.dispatched_at is None:
-        return False
-    return now - source.dispatched_at > timedelta(seconds=max_age)
 
 
 def _as_sent_with(case: Case, source: Intent) -> Case:

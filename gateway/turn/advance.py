@@ -5,7 +5,6 @@ Finality is decided before releases, both in the transaction of what caused them
 
 import hashlib
 from dataclasses import asdict
-from datetime import timedelta
 
 from effects import gate
 from effects.approval import Because
@@ -16,7 +15,7 @@ from effects.intent import BlockState, IntentState, Release, ResultStatus, Strea
 from effects.policy import ReadsBehindWrites, WriteOrder
 from effects.strict_json import parse
 from gateway.turn import approving
-from gateway.turn.adopting import adopt, adoptable, answer_redacted, left_alone, twin_lives
+from gateway.turn.adopting import adopt, adoptable, answer_redacted, left_alone, too_old, twin_lives
 from gateway.turn.forking import repeats
 from gateway.turn.standing import Case, Standing
 from gateway.turn.tables import TableInForce
@@ -97,14 +96,8 @@ def _answer(unfolding: Unfolding, standing: Standing, case: Case) -> gate.Answer
         return gate.Answer.UNAVAILABLE_EARLY
     gone = answer_redacted(unfolding.state, intent)
     overtaken = standing.overtaken_by(case) is not None
-    return gate.Answer.STALE if gone or overtaken or _too_old(unfolding, case) else gate.Answer.FRESH
-
-
-def _too_old(unfolding: Unfolding, case: Case) -> bool:
-    max_age, sent_at = case.judged.max_age, case.intent.dispatched_at
-    if max_age is None or sent_at is None or not case.intent.answered_early:
-        return False
-    return unfolding.now - sent_at > timedelta(seconds=max_age)
+    old = too_old(case, intent, unfolding.now)
+    return gate.Answer.STALE if gone or overtaken or old else gate.Answer.FRESH
 
 
 def _mark_stale(unfolding: Unfolding, standing: Standing) -> None:
@@ -171,9 +164,7 @@ def _refused(unfolding: Unfolding, case: Case, decision: gate.Decision) -> bool:
     if unsent and may_have_happened(intent):
         if judged.known:
             return False
-        unfolding.emit_for(
-            EventType.DISPATCH_IN_DOUBT, intent, attempt=intent.attempts, because="may_not_be_repeated"
-        )
+        doubt_repetition(unfolding, intent)
         return True
     reason: str | None = None
     detail: dict[str, object] = {}
@@ -210,6 +201,13 @@ def _release_or_hold(unfolding: Unfolding, force: TableInForce, case: Case, deci
             approving.ask(unfolding, force, case, because)
     elif decision.action is gate.Action.HOLD and intent.state is IntentState.RELEASED:
         hold_again(unfolding, intent, decision.reason)
+
+
+def doubt_repetition(unfolding: Unfolding, intent: Intent) -> None:
+    """An earlier dispatch may have happened, and the call may not be sent again: from now on a person decides."""
+    unfolding.emit_for(
+        EventType.DISPATCH_IN_DOUBT, intent, attempt=intent.attempts, because="may_not_be_repeated"
+    )
 
 
 def hold_again(unfolding: Unfolding, intent: Intent, reason: str) -> None:

@@ -13,7 +13,7 @@ from effects.tool import DEFAULT_MAX_RESULT
 from effects.upstream import Server, Upstream
 from gateway.errors import NotInDoubt
 from gateway.traceparent import TRACE_LABEL, parsed_traceparent
-from gateway.turn.advance import advance, hold_again
+from gateway.turn.advance import advance, doubt_repetition, hold_again
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
 from ledger.events import EventType
@@ -86,10 +86,8 @@ def claim(
     judged = force.classify(intent.tool, intent.arguments_raw)
     if judged.upstream is None or intent.tool is None:
         return None
-    if _must_not_repeat(unfolding, intent, judged.window):
-        unfolding.emit_for(
-            EventType.DISPATCH_IN_DOUBT, intent, attempt=intent.attempts, because="may_not_be_repeated"
-        )
+    if not intent.certainly_unsent and not _may_repeat(unfolding, force, intent):
+        doubt_repetition(unfolding, intent)
         advance(unfolding, force)
         return None
     attempt = intent.attempts + 1
@@ -241,20 +239,11 @@ def resolve(
     advance(unfolding, force)
 
 
-def _must_not_repeat(unfolding: Unfolding, intent: Intent, window: float | None) -> bool:
-    """Whether an earlier dispatch may have happened and the tool would not recognise the call any more.
-
-    So it is after an IDEMPOTENT call's window, and where the effect table now says WRITE of what it said less before.
-    """
-    if intent.certainly_unsent or intent.effect is EffectClass.READ_ONLY:
-        return False
-    first = intent.first_dispatched_at
-    if intent.effect is EffectClass.WRITE or window is None or first is None:
-        return True
-    return unfolding.now - first >= timedelta(seconds=window)
-
-
 def _may_repeat(unfolding: Unfolding, force: TableInForce, intent: Intent) -> bool:
+    """Whether a dispatch that may have happened may be followed by another: the tool would recognise the call.
+
+    It would not after an IDEMPOTENT call's window, nor where the effect table now says WRITE of what it said less before.
+    """
     if intent.effect is EffectClass.READ_ONLY:
         return True
     window = force.classify(intent.tool, intent.arguments_raw).window

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 from gateway.dispatcher.settings import DispatcherSettings
@@ -37,11 +38,13 @@ class Decisions:
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         self.seized: list[str] = []
+        self.tried: Counter[str] = Counter()
 
     async def ask(self, question: Any, *args: Any) -> Any:
         return question(*args)
 
     async def decide(self, stream: StreamName, _decide: object) -> None:
+        self.tried[stream.commit_key] += 1
         if stream.commit_key.startswith("broken"):
             raise KeyError("what no fold can take")
         self.seized.append(stream.commit_key)
@@ -72,3 +75,5 @@ def test_broken_streams_once_kept_every_lease_behind_them_from_being_swept() -> 
 
     asyncio.run(rounds())
     assert decisions.seized == ["good"]
+    # In eight rounds a second apart: at 0, 1, 2 and 4, each pause twice as long as the last.
+    assert (decisions.tried["broken-1"], decisions.tried["good"]) == (4, 1)

@@ -25,6 +25,8 @@ tools:
   peek: {effect: READ_ONLY, reads: ["safe:{name}"], approval: required, upstream: {http: "http://127.0.0.1:9/peek"}}
   put: {effect: IDEMPOTENT, window: 1h, writes: ["thing:{name}"], approval: required, upstream: {http: "http://127.0.0.1:9/put"}}
 """
+ODD = """  odd: {effect: %s, upstream: {http: "http://127.0.0.1:9/odd"}}"""
+READ_OTHER, WRITE_SAME = 'READ_ONLY, reads: ["other:{name}"]', 'WRITE, writes: ["safe:{name}"]'
 
 
 def table(text: str = TOOLS, version: int = 1) -> TableInForce:
@@ -134,6 +136,25 @@ def test_an_approval_replayed_is_refused() -> None:
         with pytest.raises(NotAwaitingApproval):
             word(fire)
     assert office.types(fire).count("dispatch.started") == 1
+
+
+def test_what_a_spent_approval_was_given_for_is_not_sent_a_second_time() -> None:
+    """A table that makes an earlier call a WRITE to what was read overtakes the answer: to ask again takes another word."""
+    office = Office(table(TOOLS + ODD % READ_OTHER))
+    earlier, peek = office.asked("odd", name="x"), office.asked("peek", name="x")
+    office.approve(peek)
+    assert office.claim(peek) is not None
+    office.force = table(TOOLS + ODD % WRITE_SAME, version=2)
+    assert office.claim(earlier) is not None
+    office.settle(earlier)
+    office.settle(peek)
+    stale = office.now_of(peek)
+    assert (stale.state, stale.stale, stale.approval) == (IntentState.AWAITING_APPROVAL, True, None)
+    assert office.claim(peek) is None
+    office.approve(peek)
+    assert office.claim(peek) is not None
+    office.settle(peek)
+    assert office.now_of(peek).final
 
 
 def test_the_same_call_again_needs_an_approval_of_its_own() -> None:
