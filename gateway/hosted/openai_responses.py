@@ -75,11 +75,7 @@ class OpenAIResponses(HostedStream):
             call = self._by_index.get(index)
         if call is None and index is None and begins is None and self._calls:
             call = self._calls[-1]
-        if (
-            call is not None
-            and begins is not None
-            and (call.ended or not call.is_empty or call.name != begins)
-        ):
+        if call is not None and begins is not None and _is_another(call, begins):
             call = None
         if call is None:
             call = self._open("", None)

@@ -24,6 +24,9 @@ from tests.gateway.toolserver import ToolServer, eventually
 
 PATIENT = with_settings(lease_floor=60.0)
 WRITES = 5
+ONCE = {"/write": WRITES + 2, "/put": 1, "/read": 1}
+NO_WRITE_TWICE = {"/write": WRITES + 2, "/put": 2, "/read": 2}
+"""What arrives in all where what may be repeated was, and nothing else."""
 
 
 @contextmanager
@@ -48,7 +51,6 @@ class Story:
         for turn in (*self.writes, self.put, self.read):
             turn.until(IntentState.SETTLED, final=True)
         eventually(lambda: all(i.final for i in self.behind_intents))
-        assert self.sent() == {"/write": WRITES + 2, "/put": 1, "/read": 1}
 
     @property
     def behind_intents(self) -> list:
@@ -64,7 +66,6 @@ class Story:
         assert [i.state for i in self.behind_intents] == [IntentState.IN_DOUBT] * 2
         self.put.until(IntentState.SETTLED, final=True)
         self.read.until(IntentState.SETTLED, final=True)
-        assert self.sent() == {"/write": WRITES + 2, "/put": 2, "/read": 2}
         assert len({r.headers["idempotency-key"] for r in self.floor.tools.received("/put")}) == 1
 
     def findings(self) -> Counter[FindingKind]:
@@ -115,13 +116,16 @@ def test_asynchronous_failover_with_loss(
         standby.follow_nobody()
         with floor.dispatching(PATIENT), floor.dispatching(PATIENT):
             story.all_settled()
+            assert story.sent() == ONCE
             primary.kill()
             standby.promote()
             if guarded:
                 story.all_in_doubt()
+                assert story.sent() == NO_WRITE_TWICE
                 story.goes_on()
             else:
-                eventually(lambda: story.sent()["/write"] == 2 * (WRITES + 2))
+                eventually(lambda: story.sent()["/write"] >= 2 * ONCE["/write"])
+                assert story.sent()["/write"] == 2 * ONCE["/write"], "the control"
 
 
 async def _never(_intake: Intake) -> int:
@@ -136,12 +140,14 @@ def test_a_backup_put_back_under_running_dispatchers(fleet: Fleet, new_timeline:
         backup = server.back_up("backup")
         with floor.dispatching(PATIENT), floor.dispatching(PATIENT):
             story.all_settled()
+            assert story.sent() == ONCE
             server.kill()
             server.put_back(backup)
             if new_timeline:
                 server.recover_to_new_timeline()
             server.start(restore_command="/bin/false")
             story.all_in_doubt()
+            assert story.sent() == NO_WRITE_TWICE
             story.goes_on()
 
 
@@ -155,6 +161,7 @@ def test_a_backup_put_back_while_no_dispatcher_runs(fleet: Fleet, tmp_path: Path
         witness = WitnessFile(tmp_path / "databases")
         with floor.dispatching(PATIENT, witness=witness):
             story.all_settled()
+            assert story.sent() == ONCE
             settled = int(str(server.asked("select pg_current_wal_flush_lsn() - '0/0'")))
             eventually(lambda: kept(witness, server) >= settled)
         server.kill()
@@ -163,9 +170,11 @@ def test_a_backup_put_back_while_no_dispatcher_runs(fleet: Fleet, tmp_path: Path
         with floor.dispatching(PATIENT, witness=witness if told else None):
             if told:
                 story.all_in_doubt()
+                assert story.sent() == NO_WRITE_TWICE
                 story.goes_on()
             else:
-                eventually(lambda: story.sent()["/write"] == 2 * (WRITES + 2))
+                eventually(lambda: story.sent()["/write"] >= 2 * ONCE["/write"])
+                assert story.sent()["/write"] == 2 * ONCE["/write"], "the control"
 
 
 def kept(witness: WitnessFile, server: Server) -> int:

@@ -82,7 +82,9 @@ def test_an_index_for_two_items() -> None:
 
 def test_fragments_before_their_item() -> None:
     added, *rest = one(0, A[1])
-    message = heard().feed([created(), rest[0], added, *rest[1:], completed(called(*A))]).finish()
+    message = heard().feed([created(), rest[0], added, *rest[1:]])
+    assert message.undecided == [A]
+    message.feed([completed(called(*A))]).finish()
     assert (message.cleared, message.voided) == ([A], [])
 
 

@@ -1,6 +1,7 @@
 """Group commit: what gathers goes out together, whoever is at fault fails alone, nobody is told before it is durable."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Event
 from types import SimpleNamespace
@@ -122,6 +123,21 @@ def test_who_is_at_fault_fails_alone(ledger, tenant, gathered, decide, error):
             assert ledger.read(tenant, key).seq == 3
         else:
             assert future.result(30).state.branches["main"].head == 8
+
+
+def test_one_licence_that_is_refused_takes_no_other_along(ledger, tenant, gathered):
+    """The database refuses the statement that grants them all, and does not say for whose sake."""
+    for key in KEYS:
+        clearing = () if key == KEYS[5] else (ruled(0, 6, 6), released())
+        ledger.append(tenant, key, these(opened(), drafted(0, 8), held(), *clearing))
+    licensed = replace(REFUSED, worker="w1")
+    futures = gathered.append({key: lambda _s: Change((started(1),), (licensed,)) for key in KEYS})
+    for key, future in futures.items():
+        if key == KEYS[5]:
+            with pytest.raises(LicenceRefused):
+                future.result(30)
+        else:
+            assert future.result(30).state.intents[INTENT].open_attempt == 1
 
 
 def test_a_batch_id_that_was_taken_meanwhile_fails_alone(ledger, engine, tenant, gathered):
