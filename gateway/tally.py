@@ -28,16 +28,18 @@ UNDECIDED, ORDER, APPROVAL, NOTHING, OTHER = "undecided", "order", "approval", "
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600)
 _GROUPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
-_ENDS_WAITING = {
-    EventType.DISPATCH_SETTLED: ORDER,
-    EventType.DISPATCH_LATE: ORDER,
-    EventType.DISPATCH_RESOLVED: ORDER,
-    EventType.INTENT_FINAL: ORDER,
-    EventType.INTENT_VOIDED: ORDER,
-    EventType.INTENT_REFUSED: ORDER,
-    EventType.INTENT_DENIED: ORDER,
-}
-"""What these events of other calls end the waiting for."""
+_OF_ANOTHER = frozenset(
+    {
+        EventType.DISPATCH_SETTLED,
+        EventType.DISPATCH_LATE,
+        EventType.DISPATCH_RESOLVED,
+        EventType.INTENT_FINAL,
+        EventType.INTENT_VOIDED,
+        EventType.INTENT_REFUSED,
+        EventType.INTENT_DENIED,
+    }
+)
+"""Events of other calls that end a call's waiting for its order."""
 
 _STATES = {
     EventType.INTENT_RELEASED: "released",
@@ -219,8 +221,8 @@ def _last_reason(appended: Appended, released: Event) -> str:
                 reason = NOTHING
         elif event.type is EventType.BLOCK_CLEARED and released.intent_id in _named(event):
             return UNDECIDED if reason is OTHER else reason
-        elif event.type in _ENDS_WAITING and reason is OTHER:
-            reason = _ENDS_WAITING[event.type]
+        elif event.type in _OF_ANOTHER and reason is OTHER:
+            reason = ORDER
     return reason
 
 

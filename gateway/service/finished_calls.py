@@ -7,11 +7,11 @@ import uuid_utils
 
 from effects.canonical import digest
 from gateway.principal import Principal, Role
+from gateway.service.forks import begin
 from gateway.service.streams import Wake
 from gateway.service.tables import EffectTables
 from gateway.turn.finished_call import FinishedCall, write_call
 from gateway.turn.scanner import BlockScanner
-from gateway.turn.unfolding import Unfolding
 from ledger.append import Change, Ledger
 from ledger.state import StreamState
 
@@ -49,7 +49,7 @@ class FinishedCalls:
 
         def decide(state: StreamState) -> Change:
             nonlocal intent_id, replayed
-            unfolding = Unfolding(state, self._clock())
+            unfolding = begin(self._ledger, state, self._clock())
             force = self._tables.current(principal.tenant)
             intent_id, replayed = write_call(unfolding, call, self._front, self._scanner, force)
             return Change(unfolding.events)

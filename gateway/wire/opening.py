@@ -68,9 +68,8 @@ def refuse_unbuilt_terms(body: JsonValue) -> None:
     """Raise ``NotSupported`` for terms of interface.md that are not built yet. Shapes are not judged here."""
     if not isinstance(body, dict):
         return
-    for name in ("threshold",):
-        if body.get(name) is not None:
-            raise NotSupported(f"{name} is not supported yet", path=name)
+    if body.get("threshold") is not None:
+        raise NotSupported("threshold is not supported yet", path="threshold")
     if _member(body, "binding", "kind") == "pair":
         raise NotSupported("bindings of kind pair are not supported yet", path="binding.kind")
     if body.get("branches_mode") == "disjoint":
