@@ -113,4 +113,6 @@ def _commit() -> str:
             ["git", *words], cwd=ROOT, capture_output=True, text=True, check=True
         ).stdout.strip()
 
-    return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain", "-uno") else "")
+    # The rows that are kept meanwhile are no change of what they are about.
+    changed = git("status", "--porcelain", "-uno", "--", ".", ":!bench/results")
+    return git("rev-parse", "HEAD") + ("+changes" if changed else "")
