@@ -1,9 +1,8 @@
 """``commitgate ledger export | verify | proof``: what the log holds, for somebody who trusts nothing but a public key."""
 
 import json
-import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, BinaryIO
@@ -14,6 +13,7 @@ from sqlalchemy import Engine
 from gateway.cli.log import newest, verifier_key
 from gateway.cli.output import Format, FormatOption, chosen, say, write_line
 from gateway.cli.progress import bar
+from gateway.cli.wholefile import written_whole
 from gateway.database import database
 from gateway.errors import InvalidRequest
 from gateway.sealing import sign_now
@@ -58,7 +58,7 @@ def export(
     """
     settings = Settings()
     needs = Duty.SEALER if settings.seal else Duty.RECONCILER
-    with database(settings, "commitgate-cli", (needs,)) as engine, _written_whole(file) as out:
+    with database(settings, "commitgate-cli", (needs,)) as engine, written_whole(file) as out:
         until = _export(engine, settings, out, tenant)
     told = {"file": str(file), "events": until.size, "tenant": tenant}
     if chosen(format_) is Format.JSON:
@@ -237,26 +237,3 @@ def _counted(lines: BinaryIO, progress: Callable[[int], None]) -> Iterator[bytes
         if done - told > _TELL:
             told = done
             progress(done)
-
-
-@contextmanager
-def _written_whole(file: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of ``file`` once the block is through, and is on the disk then."""
-    beside = file.with_name(f".{file.name}.{os.getpid()}.part")
-    try:
-        with beside.open("xb") as out:
-            yield out
-            out.flush()
-            os.fsync(out.fileno())
-        beside.replace(file)
-        _sync(file.parent)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
