@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from effects.intent import IntentState
-from gateway.cli.output import Format, FormatOption, Row, chosen, show_rows, write_line
+from gateway.cli.output import FormatOption, Row, show_row, show_rows
 from gateway.cli.session import services
 from gateway.turn.brakes import Brakes
 from ledger.listing import list_intents
@@ -47,12 +47,7 @@ def show(
     """Show one intent, with its answer even where that is provisional."""
     with services() as (wired, caller):
         view, _ = wired.intents.get(caller, commit_key, intent_id, provisional=True)
-    if chosen(format_) is Format.JSON:
-        write_line(view)
-        return
-    show_rows(
-        [{"member": name, "value": value} for name, value in view.items()], ["member", "value"], format_
-    )
+    show_row(view, format_)
 
 
 def _told(row: Row, brakes: Brakes) -> Row:

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
+
+from gateway.cli.tables import print_members, print_rows
 
 Row = Mapping[str, object]
 
@@ -45,20 +46,22 @@ def show_rows(rows: Iterable[Row], columns: Sequence[str], asked: Format | None,
         for row in rows:
             write_line(row)
         return
-    table = Table(*columns, title=title or None, title_justify="left")
-    for row in rows:
-        table.add_row(*(_cell(row.get(column)) for column in columns))
-    Console().print(table)
+    print_rows(list(rows), columns, title=title)
+
+
+def show_row(row: Row, asked: Format | None) -> None:
+    """One row with every member: a member a line, or one JSON line."""
+    if chosen(asked) is Format.JSON:
+        write_line(row)
+    else:
+        print_members(row)
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 tool``, ``2 tools``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def say(text: str) -> None:
     """A word for people, kept out of the output."""
     Console(stderr=True, highlight=False).print(text, markup=False, soft_wrap=True)
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str | int | float):
-        return str(value)
-    return json.dumps(value, default=str)
