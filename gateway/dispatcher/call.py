@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import structlog
@@ -16,7 +17,7 @@ from gateway.dispatcher.outcome import Outcomes
 from gateway.dispatcher.settings import DispatcherSettings
 from gateway.dispatcher.spans import TOOL_ERROR, DispatchSpans, failing
 from gateway.failpoints import FailPoint, reached
-from gateway.turn.dispatching import Outcome
+from gateway.turn.dispatching import GIVEN_BACK, Outcome
 from gateway.turn.probing import TIMEOUT
 from gateway.upstream.port import Answered, MaybeSent, NotSent, Reply, Upstream
 
@@ -31,27 +32,39 @@ class Fenced:
 
 
 @dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """The dispatcher stops, and the next transmission may not begin."""
+
+    because: str = GIVEN_BACK
+
+
+@dataclass(frozen=True, slots=True)
 class Overdue:
     """The tool's timeout is over; the transmission goes on, and ``reply`` may still come."""
 
     reply: asyncio.Task[Reply]
 
 
-Passed = Callable[[str, str], Awaitable[None]]
+Passed = Callable[[str, str], Awaitable[bool]]
 
 
-async def _at_once(_tenant: str, _tool: str) -> None:
+async def _at_once(_tenant: str, _tool: str) -> bool:
     """Nothing holds a transmission back."""
+    return True
 
 
-End = Answered | NotSent | MaybeSent | Fenced | Overdue
+End = Answered | NotSent | MaybeSent | Fenced | Withdrawn | Overdue
 
 _ENDS: Mapping[type[End], str] = {
     NotSent: "not_sent",
     MaybeSent: "maybe_sent",
     Fenced: "fenced",
+    Withdrawn: "given_back",
     Overdue: "overdue",
 }
+
+LAST_WORD = 2.0
+"""Seconds that a dispatcher which ends takes to say of a call that it was not sent."""
 
 UNTRACED = DispatchSpans()
 """Spans of the process' own tracer, without content."""
@@ -72,7 +85,7 @@ class Call:
         passed: Passed = _at_once,
         spans: DispatchSpans = UNTRACED,
     ) -> None:
-        """``passed``: awaited before each transmission, with tenant and tool; it returns once that may begin."""
+        """``passed``: awaited before each transmission, with tenant and tool; it returns once that may begin. False: not here."""
         self._spans = spans
         self._passed = passed
         self._call = claimed.assignment
@@ -85,13 +98,17 @@ class Call:
         self._sleep = sleep
         self._tries = 0
         # Attempts of one call share its fate: an earlier one that was lost may have happened.
-        self._lost_before = claimed.assignment.attempt > 1 and not self._is_read
+        self._lost_before = claimed.assignment.lost_before and not self._is_read
         self._maybe_sent = self._lost_before
 
     async def run(self) -> asyncio.Task[Reply] | None:
         """Send and record. Answers with the reply still to come where the call is in doubt only by its timeout."""
         with self._spans.dispatch(self._call) as self._call:
-            end = await self._send()
+            try:
+                end = await self._send()
+            except asyncio.CancelledError:
+                await self._give_back_unsent()
+                raise
             self._tell(end)
             return await self._record(end)
 
@@ -107,7 +124,9 @@ class Call:
         if isinstance(end, Answered):
             outcome = self._answered(end)
             await self._outcomes.settle(self._lease, outcome)
-        elif isinstance(end, Fenced) and self._is_read:
+        elif isinstance(end, Withdrawn) and not self._maybe_sent:
+            await self._outcomes.give_back(self._lease)
+        elif isinstance(end, Fenced | Withdrawn) and self._is_read:
             await self._outcomes.lose(self._lease, because=end.because)
         elif not self._maybe_sent:
             await self._outcomes.settle(self._lease, self._unavailable(end, unsent=True))
@@ -117,6 +136,12 @@ class Call:
             pause = self._settings.pause_after(self._call.attempt)
             await self._outcomes.lose(self._lease, because=end.because, retry_after=pause)
         return None
+
+    async def _give_back_unsent(self) -> None:
+        """The process ends: what may have been sent is left to its lease, and nobody has to wait for it with the rest."""
+        if not self._maybe_sent:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._outcomes.give_back(self._lease), LAST_WORD)
 
     async def await_late(self, waiting: asyncio.Task[Reply]) -> None:
         """Wait for the reply to a call that was left in doubt, and record it as late."""
@@ -143,7 +168,7 @@ class Call:
     def _answered(self, end: Answered) -> Outcome:
         return Outcome(end.status, end.content, tries=self._tries, layer=end.layer)
 
-    def _unavailable(self, end: NotSent | MaybeSent | Fenced, *, unsent: bool) -> Outcome:
+    def _unavailable(self, end: NotSent | MaybeSent | Fenced | Withdrawn, *, unsent: bool) -> Outcome:
         content = {"because": end.because}
         if isinstance(end, NotSent) and end.detail is not None:
             content["detail"] = end.detail
@@ -183,7 +208,8 @@ class Call:
         return self._monotonic() < self._window_ends
 
     async def _transmit(self) -> End:
-        await self._passed(self._call.tenant, self._call.tool)
+        if not await self._passed(self._call.tenant, self._call.tool):
+            return Withdrawn()
         now = self._monotonic()
         if not self._lease.holds(now):
             return Fenced()
@@ -191,8 +217,10 @@ class Call:
             return MaybeSent("window_over")
         reached(FailPoint.REPEATING if self._maybe_sent else FailPoint.SENDING)
         self._tries += 1
+        # Whoever is interrupted while it is under way has to take it for sent.
+        before, self._maybe_sent = self._maybe_sent, True
         end = await self._exchange()
-        self._maybe_sent = self._maybe_sent or isinstance(end, MaybeSent | Overdue)
+        self._maybe_sent = before or not isinstance(end, NotSent)
         return end
 
     async def _exchange(self) -> End:

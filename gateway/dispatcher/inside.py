@@ -39,7 +39,8 @@ _log = structlog.get_logger(__name__)
 class InsideCall:
     """Runs one claimed call, as often as it is known not to have happened. Used once.
 
-    ``passed``: awaited before each try. ``allowed``: whether its tenant may run statements here at all.
+    ``passed``: awaited before each try; False: the call is to be given back. ``allowed``: whether its tenant may run
+    statements here at all.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class InsideCall:
         *,
         monotonic: Callable[[], float],
         sleep: Sleep,
-        passed: Callable[[str, str], Awaitable[None]],
+        passed: Callable[[str, str], Awaitable[bool]],
         allowed: bool,
     ) -> None:
         """See the class."""
@@ -97,7 +98,9 @@ class InsideCall:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _may_begin(self) -> bool:
-        await self._passed(self._call.tenant, self._call.tool)
+        if not await self._passed(self._call.tenant, self._call.tool):
+            await self._outcomes.give_back(self._lease)
+            return False
         if self._lease.holds(self._monotonic()):
             reached(FailPoint.SENDING)
             return True

@@ -42,7 +42,11 @@ class Outcomes:
         await self._record(_Loss(lease, because, retry_after))
         reached(FailPoint.LOSS_COMMITTED)
 
-    async def _record(self, decision: "_Settlement | _Loss") -> None:
+    async def give_back(self, lease: Lease) -> None:
+        """Record that nothing was sent, so that whoever is next may, unless somebody decided about it already."""
+        await self._record(_Return(lease))
+
+    async def _record(self, decision: "_Settlement | _Loss | _Return") -> None:
         lease = decision.lease
 
         def written() -> bool:
@@ -122,6 +126,26 @@ class _Loss:
             return ()
         reached(FailPoint.LOSS_DECIDED)
         return (closing(lease, unsent=unsent),)
+
+
+class _Return:
+    """As a loss it needs no event type."""
+
+    type: EventType | None = None
+
+    def __init__(self, lease: Lease) -> None:
+        self.lease = lease
+        self.gone = False
+
+    def say_gone(self) -> None:
+        """Nothing was sent, and nothing is there that waits."""
+
+    def __call__(self, unfolding: Unfolding, force: TableInForce) -> Sequence[SideRow]:
+        lease = self.lease
+        if lease.intent_id not in unfolding.state.intents:
+            return ()
+        given_back = dispatching.give_back(unfolding, force, lease.intent_id, lease.attempt)
+        return (closing(lease, unsent=True),) if given_back else ()
 
 
 def closing(lease: Lease, *, unsent: bool = False) -> CloseLicence:

@@ -50,6 +50,7 @@ class Turnstile:
         self._asking: set[Tool] = set()
         self._served: dict[StreamName, int] = {}
         self._turns = count(1)
+        self._closed = False
 
     async def refresh(self) -> None:
         """Ask what is paused, unless that is known well enough. While the database is away it stays as it was."""
@@ -96,13 +97,17 @@ class Turnstile:
                 chosen.append(call)
         for tool, calls in waiting.items():
             if tool not in self._asking and len(chosen) < most:
-                self._asking.add(tool)
                 chosen.append(min(calls, key=lambda call: self._served.get(call.stream, 0)))
         return chosen
 
     def found_limited(self, call: ReleasedCall) -> None:
         """The tool of this call has limits."""
         self._limited.add(_tool(call))
+
+    def trying(self, call: ReleasedCall) -> None:
+        """The call is tried now: if its tool is limited, no other of it until ``tried``."""
+        if _tool(call) in self._limited:
+            self._asking.add(_tool(call))
 
     def tried(self, call: ReleasedCall, refusal: Refusal | None) -> None:
         """The call was tried: let in, if there is no ``refusal``."""
@@ -117,7 +122,7 @@ class Turnstile:
             self._served[call.stream] = next(self._turns)
 
     def over(self, call: ReleasedCall) -> None:
-        """A call ended, so there may be room again."""
+        """A call that was let in ended, so there may be room again."""
         if _tool(call) in self._limited:
             self._shut.pop(_tool(call), None)
 
@@ -130,12 +135,19 @@ class Turnstile:
         await self.refresh()
         return self.is_paused(tenant, tool)
 
-    async def passed(self, tenant: str, tool: str) -> None:
-        """Wait while the tool is paused: right before each transmission."""
+    async def passed(self, tenant: str, tool: str) -> bool:
+        """Wait while the tool is paused: right before each transmission. False: it is, and nobody waits here any more."""
         await self.refresh()
         while self.is_paused(tenant, tool):
+            if self._closed:
+                return False
             await self._sleep(FRESH)
             await self.refresh()
+        return True
+
+    def close(self) -> None:
+        """Nobody waits here any more for the end of a pause."""
+        self._closed = True
 
 
 def _tool(call: ReleasedCall) -> Tool:

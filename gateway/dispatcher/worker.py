@@ -143,7 +143,8 @@ class Dispatcher:
     def stop(self, grace: float | None = None) -> None:
         """Claim nothing more, let running calls finish for ``grace`` seconds (None: as set), and return.
 
-        What is still running then is left to its lease: whoever sweeps next decides about it.
+        What waits for the end of a pause is given back at once, and what certainly was not sent after ``grace``. What is
+        still running then is left to its lease: whoever sweeps next decides about it.
         """
         if grace is not None:
             self._grace = grace
@@ -208,6 +209,7 @@ class Dispatcher:
             return
         for call in chosen:
             self._shard = call.stream.shard
+            self._turnstile.trying(call)
             self._running[call] = asyncio.create_task(self._dispatch(call))
 
     async def _dispatch(self, found: ReleasedCall) -> None:
@@ -221,6 +223,7 @@ class Dispatcher:
                 await (self._run_inside if claimed.assignment.inside else self._send)(claimed)
             finally:
                 self._leases.let_go(claimed.lease)
+                self._turnstile.over(found)
         except (LedgerError, SQLAlchemyError) as error:
             self._cooling.leave(found)
             _log.warning("not_claimed", intent_id=found.intent_id, error=str(error))
@@ -229,7 +232,6 @@ class Dispatcher:
             _log.exception("dispatch_failed", intent_id=found.intent_id)
         finally:
             del self._running[found]
-            self._turnstile.over(found)
             self.wake()
 
     async def _send(self, claimed: ClaimedCall) -> None:
@@ -284,6 +286,7 @@ class Dispatcher:
         task.add_done_callback(self._late.discard)
 
     async def _drain(self) -> None:
+        self._turnstile.close()
         deadline = self._monotonic() + self._grace
         while (left := {*self._running.values(), *self._late}) and self._monotonic() < deadline:
             await asyncio.wait(left, timeout=deadline - self._monotonic())

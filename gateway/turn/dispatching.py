@@ -22,6 +22,9 @@ from ledger.state import Intent
 INSIDE = "postgres"
 """The kind of upstream that is the ledger's own database."""
 
+GIVEN_BACK = "given_back"
+"""Why a call waits again of which its dispatcher sent nothing."""
+
 MAX_ATTEMPTS = 5
 """Dispatches of a call that may be repeated, before it is settled ``unavailable``."""
 
@@ -48,7 +51,7 @@ class Assignment:
     ``upstream``: the table's word on where the tool is; ``server``: the MCP server that it names, as the table describes
     it. ``timeout`` and ``window`` in seconds. ``max_result``: bytes of an answer that are taken. ``outbound``: where it may
     go. ``traceparent``: W3C trace context of the call; None: the adapter begins a trace of its own. ``call_id``: the name
-    that a provider or client gave the call.
+    that a provider or client gave the call. ``unsent_before``: earlier attempts that certainly did not happen.
     """
 
     tenant: str
@@ -68,6 +71,12 @@ class Assignment:
     outbound: Outbound = NO_EXCEPTIONS
     traceparent: str | None = None
     call_id: str | None = None
+    unsent_before: int = 0
+
+    @property
+    def lost_before(self) -> bool:
+        """Whether an earlier attempt may have happened."""
+        return self.attempt - 1 > self.unsent_before
 
     @property
     def inside(self) -> bool:
@@ -109,6 +118,7 @@ def claim(
         outbound=force.table.outbound,
         traceparent=intent.traceparent or _trace_of_stream(unfolding),
         call_id=intent.call_id,
+        unsent_before=intent.unsent_attempts,
     )
     unfolding.emit_for(
         EventType.DISPATCH_STARTED,
@@ -199,7 +209,27 @@ def undone(unfolding: Unfolding, intent_id: str, attempt: int) -> bool:
     return intent is not None and intent.inside and awaits(intent, attempt)
 
 
+def give_back(unfolding: Unfolding, force: TableInForce, intent_id: str, attempt: int) -> bool:
+    """Take a dispatch back of which nothing was sent: the call waits again, for whichever dispatcher is next.
+
+    False if this dispatch is no longer awaited.
+    """
+    intent = unfolding.intent(intent_id)
+    if not awaits(intent, attempt):
+        return False
+    _unsent(unfolding, intent, attempt, GIVEN_BACK)
+    _wait_again(unfolding, intent_id, GIVEN_BACK)
+    advance(unfolding, force)
+    return True
+
+
 def _undo(unfolding: Unfolding, intent: Intent, attempt: int, because: str) -> None:
+    _unsent(unfolding, intent, attempt, because)
+    if attempt < MAX_ATTEMPTS:
+        _wait_again(unfolding, intent.intent_id, because)
+
+
+def _unsent(unfolding: Unfolding, intent: Intent, attempt: int, because: str) -> None:
     unfolding.emit_for(
         EventType.DISPATCH_SETTLED,
         intent,
@@ -208,8 +238,12 @@ def _undo(unfolding: Unfolding, intent: Intent, attempt: int, because: str) -> N
         content={"because": because},
         unsent=True,
     )
-    settled = unfolding.intent(intent.intent_id)
-    if attempt < MAX_ATTEMPTS and settled.state is IntentState.SETTLED:
+
+
+def _wait_again(unfolding: Unfolding, intent_id: str, because: str) -> None:
+    """Let a call wait that is settled as unsent, unless its block was voided meanwhile."""
+    settled = unfolding.intent(intent_id)
+    if settled.state is IntentState.SETTLED:
         hold_again(unfolding, settled, because)
 
 

@@ -20,13 +20,27 @@ X = Upstream(http="http://x")
 class Play:
     """One attempt of an IDEMPOTENT call against a scripted upstream, in time of its own; what was recorded of it."""
 
-    def __init__(self, attempt: int, window_ends: float, reply: Callable[[int], Reply]) -> None:
+    def __init__(
+        self, attempt: int, window_ends: float, reply: Callable[[int], Reply], *, unsent_before: int = 0
+    ) -> None:
         self.now = 0.0
         self.sent: list[float] = []
         self.recorded: list[str] = []
         self._reply = reply
         assignment = Assignment(
-            "t", "k", "i", attempt, 1, "put", "{}", EffectClass.IDEMPOTENT, "key", X, 30.0, 3600.0
+            "t",
+            "k",
+            "i",
+            attempt,
+            1,
+            "put",
+            "{}",
+            EffectClass.IDEMPOTENT,
+            "key",
+            X,
+            30.0,
+            3600.0,
+            unsent_before=unsent_before,
         )
         lease = Lease(StreamName.of("t", "k"), "i", attempt, 1, 1e6, 0.0)
         call = Call(
@@ -64,6 +78,11 @@ def test_connections_refused_at_the_second_attempt_do_not_make_the_call_certainl
 
 def test_at_the_first_attempt_they_do() -> None:
     play = Play(1, 1e5, lambda _n: NotSent("connect_failed"))
+    assert play.recorded == ["settled unavailable"]
+
+
+def test_at_the_second_attempt_they_do_where_the_first_was_given_back() -> None:
+    play = Play(2, 1e5, lambda _n: NotSent("connect_failed"), unsent_before=1)
     assert play.recorded == ["settled unavailable"]
 
 
