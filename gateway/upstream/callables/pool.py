@@ -5,6 +5,9 @@ from collections.abc import Mapping
 
 from gateway.upstream.callables.process import Child, NotReady
 
+LONGEST_LOAD = 120.0
+"""Seconds after which a process that still loads its module is taken for one that never will."""
+
 
 class Pool:
     """Lends processes. Use it from one event loop."""
@@ -16,10 +19,14 @@ class Pool:
         self._places = asyncio.Semaphore(size)
         self._free: list[Child] = []
         self._all: set[Child] = set()
+        self._unclaimed: list[asyncio.Task[Child]] = []
         self._closed = False
 
     async def take(self, seconds: float) -> Child:
-        """A process that runs nothing, within ``seconds``. Raises ``NotReady``."""
+        """A process that runs nothing, within ``seconds``. Raises ``NotReady``.
+
+        One that is not ready by then goes on loading, for whoever comes next.
+        """
         try:
             async with asyncio.timeout(seconds):
                 await self._places.acquire()
@@ -44,8 +51,12 @@ class Pool:
         """End every process; calls that run may finish shortly."""
         self._closed = True
         self._free.clear()
+        unclaimed = list(self._unclaimed)
+        for starting in unclaimed:
+            starting.cancel()
         children, self._all = self._all, set()
         await asyncio.gather(*(child.end() for child in children))
+        await asyncio.gather(*unclaimed, return_exceptions=True)
 
     async def _ready(self) -> Child:
         while self._free:
@@ -53,6 +64,35 @@ class Pool:
             if child.usable:
                 return child
             self._all.discard(child)
-        child = await Child.start(self._function, self.variables)
+        starting = self._unclaimed.pop() if self._unclaimed else self._start()
+        try:
+            child = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            self._unclaimed.append(starting)
+            starting.add_done_callback(self._take_in)
+            if self._closed:
+                starting.cancel()
+            raise
         self._all.add(child)
         return child
+
+    def _start(self) -> asyncio.Task[Child]:
+        return asyncio.create_task(self._load())
+
+    async def _load(self) -> Child:
+        async with asyncio.timeout(LONGEST_LOAD):
+            return await Child.start(self._function, self.variables)
+
+    def _take_in(self, started: asyncio.Task[Child]) -> None:
+        """It is ready, and may wait for nobody. Had it failed, whoever comes next shall see for himself."""
+        if started not in self._unclaimed:
+            return
+        self._unclaimed.remove(started)
+        if started.cancelled() or started.exception() is not None:
+            return
+        child = started.result()
+        if self._closed:
+            child.kill()
+            return
+        self._all.add(child)
+        self._free.append(child)

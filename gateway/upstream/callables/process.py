@@ -69,6 +69,7 @@ class Child:
             raise NotReady("process_not_started", f"it ended with {process.returncode}") from None
         except BaseException:
             child.kill()
+            await child.end()
             raise
         if kind != READY:
             await child.end()

@@ -179,6 +179,34 @@ def test_no_more_processes_than_there_are_places(tmp_path: Path) -> None:
         assert held.result(10) == Answered(ResultStatus.OK, {"n": 1})
 
 
+def test_a_module_that_loads_longer_than_a_call_waits_is_ready_for_a_later_one(tmp_path: Path) -> None:
+    bench = CallableBench(tmp_path)
+    upstream = Upstream(
+        python="tests.gateway.upstream.slow_python_tool:tool", env={"TOOL_FOLDER": str(tmp_path)}
+    )
+    call = assignment(effect=EffectClass.WRITE, upstream=upstream, timeout=0.4)
+    with Running(CallablesUpstream(size=2)) as running:
+        assert running.send(call) == NotSent("open_timeout")
+        assert running.send(call) == NotSent("open_timeout")
+        [loading] = eventually(lambda: list(tmp_path.glob("loading-*")))
+        bench.release()
+        eventually(lambda: isinstance(running.send(call), Answered))
+        assert [loading] == list(tmp_path.glob("loading-*"))
+        assert {f"loading-{line['pid']}" for line in bench.log()} == {loading.name}
+
+
+def test_a_process_that_loads_is_ended_with_the_others(tmp_path: Path) -> None:
+    upstream = Upstream(
+        python="tests.gateway.upstream.slow_python_tool:tool", env={"TOOL_FOLDER": str(tmp_path)}
+    )
+    with Running(CallablesUpstream()) as running:
+        call = assignment(effect=EffectClass.WRITE, upstream=upstream, timeout=0.4)
+        assert running.send(call) == NotSent("open_timeout")
+        [loading] = eventually(lambda: list(tmp_path.glob("loading-*")))
+    pid = loading.name.partition("-")[2]
+    eventually(lambda: not Path(f"/proc/{pid}").exists())
+
+
 @pytest.mark.parametrize("function", ["no_such", "NO_FUNCTION", "tool.no_such"])
 def test_a_function_that_is_not_there_is_not_sent_and_not_tried_again(
     bench: CallableBench, running: Running, function: str
