@@ -11,6 +11,7 @@ from effects.intent import IntentState
 from tests.crash import plan
 from tests.crash.forked import Forked
 from tests.crash.judge import Asked, Verdict, folded, judge, rests
+from tests.crash.rest import at_rest
 from tests.crash.runtime import Runtime, Turn
 from tests.crash.stage import Stage
 from tests.gateway.toolserver import eventually, free_port
@@ -65,10 +66,9 @@ class Load:
         self._settle()
 
     def judged(self, *, resolved: bool = False) -> Verdict:
-        self._stage.quiet_tool()
-        told = {turn.commit_key: self._stage.events(turn.commit_key) for turn in self.turns}
+        books = at_rest(self._stage, self.turns, PATIENCE)
         asked = {turn.commit_key: turn.asked for turn in self.turns}
-        return judge(asked, told, self._stage.log(), resolved=resolved)
+        return judge(asked, books.told, books.log, resolved=resolved)
 
     def resolve(self) -> None:
         """Settle every doubt as the tool's log says, with nobody left who could act on it."""

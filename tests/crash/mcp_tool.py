@@ -12,8 +12,9 @@ Act = Callable[[str, dict[str, Any], str, str, str | None], dict[str, object]]
 """Does a call: tool, arguments, commit key, intent id, idempotency key."""
 
 
-class Broken(Exception):
-    """The connection ends here, without an answer."""
+def is_call(message: dict[str, Any]) -> bool:
+    """Whether it asks for a tool to be called."""
+    return bool(message["method"] == "tools/call")
 
 
 def rpc(message: dict[str, Any], act: Act) -> dict[str, Any] | None:

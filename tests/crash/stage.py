@@ -14,10 +14,12 @@ from ledger.connect import connect
 from ledger.errors import LedgerError
 from ledger.events import Event
 from ledger.state import StreamState
-from tests.crash import plan, tool
+from tests.crash import plan
+from tests.crash.children import Children
 from tests.crash.forked import Forked, Zygote
 from tests.crash.runtime import Runtime
 from tests.crash.upstreams import effect_table
+from tests.crash.world import DIES_AT, read_log
 from tests.failover.servers import DATABASE, Server
 from tests.gateway.toolserver import eventually, free_port
 
@@ -33,7 +35,6 @@ class Stage:
         self.postgres = postgres
         self.folder = folder
         self.numbers = count(1)
-        self.log_path = folder / "tool.jsonl"
         self.tool_port, gateway_port = free_port(), free_port()
         self._gateway_port = str(gateway_port)
         url = postgres.database(DATABASE).service_url
@@ -50,18 +51,33 @@ class Stage:
         self._engine = connect(url)
         self.ledger = Ledger(self._engine, clock=utc_now)
         self.runtime = Runtime(f"http://127.0.0.1:{gateway_port}")
-        self.tool = self.new_tool()
+        self._local = False
+        self._server: Forked | None = None
+        self._dispatchers: list[Forked] = []
+        self._children = Children(folder, lambda: {one.pid for one in self._dispatchers if one.alive})
+        self.tool: Forked | Children = self.new_tool()
         self.gateway = self.new_gateway()
         self.dispatcher: Forked | None = None
-        self._dispatchers: list[Forked] = []
 
     def in_force(self, upstream: str) -> None:
         """Let the tools be reached over this kind of upstream."""
-        table = effect_table(upstream, f"http://127.0.0.1:{self.tool_port}")
+        table = effect_table(upstream, f"http://127.0.0.1:{self.tool_port}", self.folder)
         EffectTables(self.ledger, utc_now).apply(everyone(TENANT), table)
+        self._local = upstream in plan.LOCAL
+        self.new_tool()
 
-    def new_tool(self, die_at: str | None = None) -> Forked:
-        self.tool = self.zygote.tool(log=str(self.log_path), port=self.tool_port, die_at=die_at)
+    def new_tool(self, die_at: str | None = None) -> Forked | Children:
+        """Start the tool server; or leave it to the dispatchers, where they do that. ``die_at``: ``POINT:N``."""
+        told = self.folder / DIES_AT
+        told.unlink(missing_ok=True)
+        if die_at is not None:
+            told.write_text(die_at)
+        if self._local:
+            self.tool = self._children
+            return self.tool
+        if self._server is not None:
+            self._server.kill()
+        self._server = self.tool = self.zygote.tool(folder=str(self.folder), port=self.tool_port)
         return self.tool
 
     def new_gateway(self, arming: Mapping[str, str] | None = None, planted: str | None = None) -> Forked:
@@ -94,9 +110,10 @@ class Stage:
         import httpx2
 
         httpx2.get(f"http://127.0.0.1:{self.tool_port}/idle", timeout=20, trust_env=False).raise_for_status()
+        self._children.quiet()
 
     def log(self) -> list[dict[str, object]]:
-        return tool.read_log(self.log_path)
+        return read_log(self.folder)
 
     def state(self, commit_key: str) -> StreamState | None:
         """None while the database is away."""
@@ -115,7 +132,8 @@ class Stage:
     def close(self) -> None:
         self.end_dispatchers()
         self.gateway.kill()
-        self.tool.kill()
+        if self._server is not None:
+            self._server.kill()
         self.runtime.close()
         self.ledger.close()
         self._engine.dispose()

@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import subprocess
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -85,6 +86,8 @@ def rendered(whole: dict[str, Any]) -> str:
             cells = [_cell(rows, upstream, point, victim) for victim in plan.VICTIMS]
             if any(cells):
                 lines.append(f"| {point} | {' | '.join(cells)} |")
+        reasons = Counter(filter(None, map(plan.lacking, plan.possible(upstream))))
+        lines += ["", *(f"Not there: {number} cases; {reason}." for reason, number in reasons.items())]
     return "\n".join(lines) + "\n"
 
 

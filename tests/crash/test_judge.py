@@ -1,5 +1,6 @@
 """The judge says what is wrong, fault by fault; and nothing where nothing is."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ class Story:
     """One stream that went well: its events and the tool's log, for a test to spoil."""
 
     def __init__(self, calls: tuple[Asked, ...] = CALLS) -> None:
-        table = EffectTable.parse(effect_table("http", "http://127.0.0.1:9"))
+        table = EffectTable.parse(effect_table("http", "http://127.0.0.1:9", Path()))
         self.calls = calls
         self.desk = Desk(TableInForce(1, table), size=1000)
         self.log: list[dict[str, Any]] = []

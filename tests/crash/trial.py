@@ -3,16 +3,18 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from effects.intent import IntentState
 from gateway.failpoints import FailPoint
 from tests.crash import plan
+from tests.crash.children import Children
 from tests.crash.forked import Forked
 from tests.crash.judge import Asked, Verdict, folded, judge, rests
 from tests.crash.plan import Case
+from tests.crash.rest import at_rest
 from tests.crash.runtime import Turn
 from tests.crash.stage import Stage
 from tests.gateway.toolserver import eventually
@@ -104,11 +106,10 @@ class Crash:
         assert stage.tool.alive, case
         return self._trial
 
-    def _begin(self) -> Forked:
+    def _begin(self) -> Forked | Children:
         """Drive the streams up to the point; the process that will reach it."""
         stage, way = self._stage, self._case.way
         if way.process == plan.TOOL:
-            stage.tool.kill()
             stage.new_tool(die_at=f"{self._case.point}:{self._case.nth}")
         elif way.process == plan.GATEWAY and not way.died:
             # The drafts reach it too.
@@ -145,13 +146,17 @@ class Crash:
     def _arming(self, nth: int) -> dict[str, str]:
         return self._stage.arming(self._case.point, nth, self._hold)
 
-    def _process(self, name: str) -> Forked:
+    def _process(self, name: str) -> Forked | Children:
         stage = self._stage
-        found = {plan.DISPATCHER: stage.dispatcher, plan.GATEWAY: stage.gateway, plan.TOOL: stage.tool}[name]
+        found: Forked | Children | None = {
+            plan.DISPATCHER: stage.dispatcher,
+            plan.GATEWAY: stage.gateway,
+            plan.TOOL: stage.tool,
+        }[name]
         assert found is not None
         return found
 
-    def _strike(self, watched: Forked) -> None:
+    def _strike(self, watched: Forked | Children) -> None:
         """Wait until the point is reached, let the victim be dead, and start it again."""
         stage, hold, victim = self._stage, self._hold, self._case.victim
         if hold is None:
@@ -163,7 +168,7 @@ class Crash:
             else:
                 self._process(victim).kill()
             hold.with_suffix(".go").touch()
-        again = {
+        again: Mapping[str, Callable[[], object]] = {
             plan.POSTGRES: lambda: stage.postgres.start(fsync="off"),
             plan.TOOL: stage.new_tool,
             plan.GATEWAY: lambda: stage.new_gateway(None, self._planted),
@@ -200,10 +205,9 @@ class Crash:
             stage.new_gateway(None, self._planted)
 
     def _judged(self, *, resolved: bool) -> Verdict:
-        self._stage.quiet_tool()
-        told = {turn.commit_key: self._stage.events(turn.commit_key) for turn in self._turns}
+        books = at_rest(self._stage, self._turns, PATIENCE)
         asked: dict[str, Sequence[Asked]] = {turn.commit_key: turn.asked for turn in self._turns}
-        return judge(asked, told, self._stage.log(), resolved=resolved)
+        return judge(asked, books.told, books.log, resolved=resolved)
 
     def _resolve(self) -> bool:
         """Settle every doubt as the tool's log says, once nobody can act on it any more; whether there was one."""

@@ -24,6 +24,7 @@ LOADED = (
     "gateway.cli.serve",
     "gateway.upstream.mcp.adapter",
     "tests.crash.planted",
+    "gateway.upstream.callables.adapter",
     "tests.crash.tool",
 )
 
