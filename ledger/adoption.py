@@ -3,10 +3,10 @@ an intent").
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from effects.intent import IntentState, ResultStatus
+from ledger.altered import altered
 from ledger.events import Event
 from ledger.state import Intent, StreamState
 
@@ -15,7 +15,7 @@ def adopted(state: StreamState, _event: Event, body: Mapping[str, Any]) -> Strea
     """The state after ``intent.adopted``: the intent stands as the dispatch does that it adopts, and is as old as it."""
     intent, source = state.intents[body["intent_id"]], state.intents[body["from"]]
     in_flight = source.open_attempt is not None
-    after = replace(
+    after = altered(
         intent,
         state=IntentState.DISPATCHED if in_flight else IntentState.SETTLED,
         reason=None,
@@ -43,7 +43,7 @@ def settled_together(
     if source.open_attempt != body["attempt"] or status is ResultStatus.UNAVAILABLE:
         return state
     return state.with_intents(
-        replace(
+        altered(
             intent,
             state=IntentState.SETTLED,
             reason=None,
@@ -70,7 +70,7 @@ def orphaned(intent: Intent) -> Intent:
     """The intent without the dispatch that it adopted; itself where it adopted none."""
     if intent.adopted_from is None:
         return intent
-    return replace(
+    return altered(
         intent,
         adopted_from=None,
         adopted_attempt=None,

@@ -1,18 +1,18 @@
 """What approval is to a state: asked for, given by a person, spent. Pure; part of the fold."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from effects.intent import IntentState
+from ledger.altered import altered
 from ledger.events import Event
 from ledger.state import Approval, Intent
 
 
 def asked(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
     """After ``intent.awaiting_approval``. That a person has to decide stays true, whatever a table says later."""
-    return replace(
+    return altered(
         intent,
         state=IntentState.AWAITING_APPROVAL,
         reason=body["because"],
@@ -30,9 +30,9 @@ def approved(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
         note=body["note"],
         expires_at=datetime.fromisoformat(body["expires_at"]),
     )
-    return replace(intent, state=IntentState.HELD, reason=None, approval=approval)
+    return altered(intent, state=IntentState.HELD, reason=None, approval=approval)
 
 
 def spent(approval: Approval | None, attempt: int | None) -> Approval | None:
     """The approval after ``dispatch.started`` of this attempt; None: it turned out that nothing was sent."""
-    return None if approval is None else replace(approval, spent_on=attempt)
+    return None if approval is None else altered(approval, spent_on=attempt)

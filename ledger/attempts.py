@@ -1,19 +1,19 @@
 """What becomes of the attempts to send an intent: started, settled, lost, in doubt, resolved. Pure; part of the fold."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from effects.intent import IntentState, Release, ResultStatus
 from ledger import approval
+from ledger.altered import altered
 from ledger.events import Event
 from ledger.state import Intent
 
 
 def started(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
     """After ``dispatch.started``: it is under way, and whatever it had before counts no more."""
-    return replace(
+    return altered(
         intent,
         state=IntentState.DISPATCHED,
         reason=None,
@@ -42,7 +42,7 @@ def settled(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
         return answered
     # What a person allowed was not done.
     unspent = approval.spent(intent.approval, None)
-    return replace(answered, unsent_attempts=intent.unsent_attempts + 1, approval=unspent)
+    return altered(answered, unsent_attempts=intent.unsent_attempts + 1, approval=unspent)
 
 
 def expired(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
@@ -50,7 +50,7 @@ def expired(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
     since = body.get("since")
     if since is not None and _unanswered(intent) and body["attempt"] == intent.attempts + 1:
         # Sent, for all that is known, by an earlier incarnation of the database, at the earliest when it was let go.
-        return replace(
+        return altered(
             intent,
             state=IntentState.HELD,
             reason=body["because"],
@@ -61,9 +61,9 @@ def expired(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
     if body["attempt"] != intent.open_attempt:
         return intent
     if intent.state is IntentState.VOIDED:
-        return replace(intent, open_attempt=None)
+        return altered(intent, open_attempt=None)
     retry_at = body.get("retry_at")
-    return replace(
+    return altered(
         intent,
         state=IntentState.HELD,
         reason=body["because"],
@@ -81,7 +81,7 @@ def in_doubt(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
     known = (intent.attempts, intent.attempts + 1) if _unanswered(intent) else (intent.open_attempt,)
     if attempt not in known:
         return intent
-    return replace(
+    return altered(
         intent,
         state=IntentState.IN_DOUBT,
         reason=body["because"],
@@ -94,12 +94,12 @@ def in_doubt(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
 
 def probed(intent: Intent, _event: Event, _body: Mapping[str, Any]) -> Intent:
     """After ``dispatch.probed``: a look that settled nothing by itself."""
-    return replace(intent, probes=intent.probes + 1)
+    return altered(intent, probes=intent.probes + 1)
 
 
 def resolved(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
     """After ``dispatch.resolved``: the doubt is over, at the word of a person or of a probe."""
-    return replace(_answered(intent, event, body), resolved=True)
+    return altered(_answered(intent, event, body), resolved=True)
 
 
 def late(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
@@ -110,7 +110,7 @@ def late(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
 
 def _answered(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
     state = intent.state if intent.state is IntentState.VOIDED else IntentState.SETTLED
-    return replace(
+    return altered(
         intent,
         state=state,
         reason=intent.reason if state is IntentState.VOIDED else None,

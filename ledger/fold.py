@@ -5,7 +5,6 @@ only says what follows from it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -14,6 +13,7 @@ from effects.footprint import Footprint
 from effects.intent import BlockState, IntentState, Release
 from ledger import approval, attempts, lane
 from ledger.adoption import adopted, orphaned, settled_together
+from ledger.altered import altered
 from ledger.errors import BrokenHistory
 from ledger.events import Event, EventType
 from ledger.redaction.blanking import blanked
@@ -34,7 +34,7 @@ def fold(state: StreamState, event: Event) -> StreamState:
         raise BrokenHistory(state.commit_key, expected=state.seq + 1, found=event.seq)
     handler = _HANDLERS.get(event.type)
     after = handler(state, event, cast("Mapping[str, Any]", event.payload)) if handler else state
-    return after if after.seq == event.seq else replace(after, seq=event.seq)
+    return after if after.seq == event.seq else altered(after, seq=event.seq)
 
 
 def fold_all(state: StreamState, events: Iterable[Event]) -> StreamState:
@@ -65,12 +65,13 @@ def spelled(token: Mapping[str, Any]) -> lane.SpelledToken:
 
 
 def _with_branch(state: StreamState, branch: Branch) -> StreamState:
-    return replace(state, branches=MappingProxyType({**state.branches, branch.name: branch}))
+    return altered(state, branches=MappingProxyType({**state.branches, branch.name: branch}))
 
 
 def _opened(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
-    return replace(
+    return altered(
         state,
+        seq=event.seq,
         writer_epoch=body["writer_epoch"],
         format=body["format"],
         source=body["from"],
@@ -87,7 +88,7 @@ def _opened(state: StreamState, event: Event, body: Mapping[str, Any]) -> Stream
 
 
 def _taken_over(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
-    return replace(state, writer_epoch=body["writer_epoch"], last_writer_at=event.at)
+    return altered(state, writer_epoch=body["writer_epoch"], last_writer_at=event.at)
 
 
 def _drafts_voided(state: StreamState, event: Event, _body: Mapping[str, Any]) -> StreamState:
@@ -122,16 +123,17 @@ def _moved(move: Move) -> Handler:
 
 
 def _finished(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
-    return replace(state, finished=body["reason"], last_writer_at=event.at)
+    return altered(state, seq=event.seq, finished=body["reason"], last_writer_at=event.at)
 
 
 def _block_decided(block: BlockState) -> Handler:
     def handle(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
         cleared_at = event.at if block is BlockState.CLEARED else None
-        return state.with_intents(
-            replace(state.intents[intent_id], block=block, cleared_at=cleared_at)
+        decided = [
+            altered(state.intents[intent_id], block=block, cleared_at=cleared_at)
             for intent_id in body["intents"]
-        )
+        ]
+        return state.with_intents(decided, seq=event.seq)
 
     return handle
 
@@ -139,8 +141,8 @@ def _block_decided(block: BlockState) -> Handler:
 def _held(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
     known = state.intents.get(body["intent_id"])
     if known is not None:
-        back = replace(orphaned(known), state=IntentState.HELD, reason=body.get("reason"), release=None)
-        return state.with_intents([back])
+        back = altered(orphaned(known), state=IntentState.HELD, reason=body.get("reason"), release=None)
+        return state.with_intents([back], seq=event.seq)
     intent = Intent(
         intent_id=body["intent_id"],
         branch=str(event.branch),
@@ -166,11 +168,11 @@ def _held(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamSt
         held_at=event.at,
         traceparent=body.get("traceparent"),
     )
-    return state.with_intents([intent])
+    return state.with_intents([intent], seq=event.seq)
 
 
 def _released(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
-    return replace(
+    return altered(
         intent,
         released_at=event.at,
         state=IntentState.RELEASED,
@@ -187,7 +189,7 @@ def _released(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
 
 def _ended(to: IntentState) -> Callable[[Intent, Event, Mapping[str, Any]], Intent]:
     def handle(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
-        return replace(
+        return altered(
             intent, state=to, reason=body["reason"], detail=body.get("detail"), stale=False, retry_at=None
         )
 
@@ -195,26 +197,27 @@ def _ended(to: IntentState) -> Callable[[Intent, Event, Mapping[str, Any]], Inte
 
 
 def _call_id(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
-    return replace(intent, call_id=body["call_id"])
+    return altered(intent, call_id=body["call_id"])
 
 
 def _stale(intent: Intent, _event: Event, _body: Mapping[str, Any]) -> Intent:
-    return replace(intent, stale=True, reason="stale")
+    return altered(intent, stale=True, reason="stale")
 
 
 def _final(intent: Intent, event: Event, _body: Mapping[str, Any]) -> Intent:
-    return replace(intent, final=True, final_seq=event.seq, reason=None)
+    return altered(intent, final=True, final_seq=event.seq, reason=None)
 
 
 def _dispatch_settled(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
     source = state.intents[body["intent_id"]]
-    state = state.with_intents([attempts.settled(source, event, body)])
+    state = state.with_intents([attempts.settled(source, event, body)], seq=event.seq)
     return settled_together(state, source, event, body) if source.state is IntentState.VOIDED else state
 
 
 def _of_intent(handle: Callable[[Intent, Event, Mapping[str, Any]], Intent]) -> Handler:
     def apply(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:
-        return state.with_intents([handle(state.intents[body["intent_id"]], event, body)])
+        changed = handle(state.intents[body["intent_id"]], event, body)
+        return state.with_intents([changed], seq=event.seq)
 
     return apply
 

@@ -1,13 +1,14 @@
 """The state of one stream: what its events amount to. Values only; ``ledger.fold`` makes them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 
 from effects.classes import EffectClass
 from effects.footprint import Footprint
 from effects.intent import BlockState, IntentState, Release, ResultStatus, is_terminal
+from ledger.altered import altered
 from ledger.tokens import NO_TOKENS, Token, Tokens
 
 
@@ -172,33 +173,15 @@ class StreamState:
         """Whether the stream was ever opened."""
         return self.seq > 0
 
-    def with_intents(self, changed: Iterable[Intent]) -> "StreamState":
-        """The state in which these intents, new ones too, are what they are now."""
+    def with_intents(self, changed: Iterable[Intent], *, seq: int | None = None) -> "StreamState":
+        """The state in which these intents, new ones too, are what they are now; after the event ``seq`` (None: as it was)."""
         moved = {intent.intent_id: intent for intent in changed}
-        return replace(self, intents=MappingProxyType({**self.intents, **moved})) if moved else self
+        if not moved:
+            return self
+        intents = MappingProxyType({**self.intents, **moved})
+        return altered(self, intents=intents, seq=self.seq if seq is None else seq)
 
     def with_branches(self, moved: Mapping[str, Branch], *, at: datetime, seq: int) -> "StreamState":
-        """The state after token events up to ``seq``, the last at ``at``, that made these branches what they are now.
-
-        Spelled out: token events are most of what is folded, and ``dataclasses.replace`` costs three times as much.
-        """
-        return StreamState(
-            self.tenant,
-            self.commit_key,
-            seq,
-            self.writer_epoch,
-            self.format,
-            self.source,
-            self.binding,
-            self.branches_mode,
-            self.threshold,
-            self.parent,
-            self.labels,
-            self.finished,
-            self.opened_at,
-            at,
-            MappingProxyType({**self.branches, **moved}),
-            self.intents,
-            self.redacted,
-            self.fork_of,
-        )
+        """The state after token events up to ``seq``, the last at ``at``, that made these branches what they are now."""
+        branches = MappingProxyType({**self.branches, **moved})
+        return altered(self, branches=branches, last_writer_at=at, seq=seq)
