@@ -5,6 +5,7 @@ All of a change is written in one transaction, or nothing of it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple
 
 from ledger.events import Event, NewEvent
@@ -73,11 +74,23 @@ class BatchReplay:
 SideRow = Licence | CloseLicence | SeizeLicence | BatchReplay
 
 
+class Folded(NamedTuple):
+    """What ``before`` comes to with the events of a change, each written at ``at``: whoever decided has folded them already."""
+
+    before: StreamState
+    after: StreamState
+    at: datetime
+
+
 class Change(NamedTuple):
-    """Events to append, in order, and the side rows that stand or fall with them. Empty: nothing to write."""
+    """Events to append, in order, and the side rows that stand or fall with them. Empty: nothing to write.
+
+    ``folded`` spares the ledger the fold; None: it folds them itself, and says when they were written.
+    """
 
     events: tuple[NewEvent, ...] = ()
     side: tuple[SideRow, ...] = ()
+    folded: Folded | None = None
 
 
 class Appended(NamedTuple):

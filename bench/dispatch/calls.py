@@ -41,6 +41,6 @@ class Calls:
         def decide(state: StreamState) -> Change:
             unfolding = Unfolding(state, utc_now())
             write_call(unfolding, call, "bench", self.scanner, self.force)
-            return Change(unfolding.events)
+            return unfolding.change()
 
         return decide

@@ -95,7 +95,7 @@ class Books:
         def change(state: StreamState, found: T) -> Change:
             unfolding = begin(self._ledger, state, self._clock())
             side = tuple(decide(unfolding, force, found))
-            return Change(unfolding.events, side)
+            return unfolding.change(side)
 
         call = partial(self._ledger.append_with, stream.tenant, stream.commit_key, work, change)
         appended = await asyncio.get_running_loop().run_in_executor(self._inside, call)

@@ -52,7 +52,7 @@ class FinishedCalls:
             unfolding = begin(self._ledger, state, self._clock())
             force = self._tables.current(principal.tenant)
             intent_id, replayed = write_call(unfolding, call, self._front, self._scanner, force)
-            return Change(unfolding.events)
+            return unfolding.change()
 
         self._ledger.append(principal.tenant, key, decide)
         self._wake()

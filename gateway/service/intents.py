@@ -54,7 +54,7 @@ class Intents:
             intent, replayed = post_intent(unfolding, posted, self._scanner, force)
             intent_id = intent.intent_id
             advance(unfolding, force)
-            return Change(unfolding.events)
+            return unfolding.change()
 
         state = self._ledger.append(principal.tenant, commit_key, decide).state
         self._wake()

@@ -92,7 +92,7 @@ class Streams:
                 check_fork(self._ledger, principal.tenant, key, terms.fork_of)
             created = open_stream(unfolding, terms)
             advance(unfolding, self._tables.current(principal.tenant))
-            return Change(unfolding.events)
+            return unfolding.change()
 
         state = self._ledger.append(principal.tenant, key, decide).state
         self._wake()
@@ -187,7 +187,7 @@ class Streams:
                 else (BatchReplay(batch_id=batch_id, body_digest=digest, response=body),)
             )
             reached(FailPoint.RULING_DECIDED)
-            return Change(unfolding.events, side)
+            return unfolding.change(side)
 
         try:
             appended = self._ledger.append(principal.tenant, commit_key, decide)

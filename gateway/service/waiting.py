@@ -80,7 +80,7 @@ class Waiting:
             force = self._tables.current(principal.tenant)
             unfolding = begin(self._ledger, state, self._clock())
             say(unfolding, force, intent)
-            return Change(unfolding.events)
+            return unfolding.change()
 
         return self._ledger.append(principal.tenant, commit_key, decide).state
 

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from ledger.change import Change, Folded, SideRow
 from ledger.events import Event, EventType, NewEvent, Payload
 from ledger.fold import fold
 from ledger.state import Branch, Intent, StreamState
@@ -35,6 +36,10 @@ class Unfolding:
         """The intents that these events touch, by place."""
         changed = [i for i in self.state.intents.values() if self.before.intents.get(i.intent_id) is not i]
         return tuple(sorted(changed, key=lambda i: (i.branch, i.place, i.round)))
+
+    def change(self, side: tuple[SideRow, ...] = ()) -> Change:
+        """All of it for the ledger, with the rows that stand or fall with it."""
+        return Change(tuple(self._events), side, Folded(self.before, self.state, self.now))
 
     def branch(self, name: str) -> Branch:
         """The branch as it stands now. KeyError if there is none."""
