@@ -67,9 +67,17 @@ def read_whole(connection: Connection, streams: Sequence[StreamName]) -> dict[St
     """
     told = json.dumps([stream.columns() for stream in streams])
     found: dict[StreamName, list[Event]] = {}
-    for row in connection.execute(_WHOLE, {"streams": told}):
-        found.setdefault(StreamName(row.shard, row.tenant, row.commit_key), []).append(event_of(row))
-    return {name: read for name, read in found.items() if not any(event.redacted for event in read)}
+    redacted: set[StreamName] = set()
+    for shard, tenant, commit_key, seq, at, type_, payload, *rest in connection.execute(
+        _WHOLE, {"streams": told}
+    ):
+        stream = StreamName(shard, tenant, commit_key)
+        if payload is None:
+            redacted.add(stream)
+            continue
+        event = Event(seq, at.astimezone(UTC), EventType(type_), parsed(payload), *rest)
+        found.setdefault(stream, []).append(event)
+    return {stream: read for stream, read in found.items() if stream not in redacted}
 
 
 def read_events(

@@ -5,7 +5,7 @@ later: the decision that follows is taken on the stream's own state.
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,7 +14,6 @@ from sqlalchemy import (
     ColumnElement,
     Engine,
     Interval,
-    Select,
     SmallInteger,
     Table,
     TextClause,
@@ -25,7 +24,6 @@ from sqlalchemy import (
     func,
     select,
     text,
-    union_all,
     update,
 )
 from sqlalchemy.dialects.postgresql import ARRAY
@@ -95,14 +93,17 @@ class Work:
         ``without``: tenants and tools whose calls are passed over (tool None: all of the tenant's).
         """
         asked: dict[str, object] = {
-            "later": [shard for shard in shards if shard > after],
-            "earlier": [shard for shard in shards if shard <= after],
+            "later": _spelled(shard for shard in shards if shard > after),
+            "earlier": _spelled(shard for shard in shards if shard <= after),
             "limit": limit,
         }
         if without:
             asked["without"] = json.dumps([{"tenant": tenant, "tool": tool} for tenant, tool in without])
         rows = self._ask(_RELEASED_OF_SOME if without else _RELEASED, **asked)
-        return [ReleasedCall(_stream(row), row.intent_id, row.tool) for row in rows]
+        return [
+            ReleasedCall(StreamName(shard, tenant, commit_key), intent_id, tool)
+            for shard, tenant, commit_key, intent_id, tool in rows
+        ]
 
     def expired_leases(self, shards: Sequence[int], limit: int) -> list[ExpiredLease]:
         """At most ``limit`` dispatches whose lease has run out, by the database's clock."""
@@ -169,28 +170,34 @@ def _stream(row: Any) -> StreamName:
     return StreamName(row.shard, row.tenant, row.commit_key)
 
 
+def _spelled(shards: Iterable[int]) -> str:
+    # One text: a list costs the driver many times what its text does.
+    return f"{{{','.join(map(str, shards))}}}"
+
+
 def _of_shards(table: Table, name: str) -> ColumnElement[bool]:
     return table.c.shard == any_(bindparam(name, type_=ARRAY(SmallInteger)))
 
 
-_PASSED_OVER = text(
-    "not exists (select from json_to_recordset(:without) as w (tenant text, tool text)"
-    " where w.tenant = intents.tenant and (w.tool is null or w.tool = intents.tool))"
-)
-
-
-def _released(shards: str, *conditions: ColumnElement[bool] | TextClause) -> Select[Any]:
-    columns = (intents.c.shard, intents.c.tenant, intents.c.commit_key, intents.c.intent_id)
-    found = select(*columns, intents.c.tool).where(
-        _of_shards(intents, shards), intents.c.state == spelled_out("released"), *conditions
-    )
+def _released(shards: str, condition: str) -> str:
     # Ordered as the index is, and limited by itself, so that no more rows are read than are asked for.
-    return select(found.order_by(*columns).limit(bindparam("limit")).subquery())
+    return f"""(
+select i.shard, i.tenant, i.commit_key, i.intent_id, i.tool from ledger.intents i
+where i.shard = any(cast(:{shards} as smallint[])) and i.state = 'released'{condition}
+order by i.shard, i.tenant, i.commit_key, i.intent_id limit :limit
+)"""  # noqa: S608 - made of constants alone
 
 
-_RELEASED = union_all(_released("later"), _released("earlier")).limit(bindparam("limit"))
-_RELEASED_OF_SOME = union_all(_released("later", _PASSED_OVER), _released("earlier", _PASSED_OVER)).limit(
-    bindparam("limit")
+def _of_both(condition: str = "") -> TextClause:
+    # As text: this is asked for many times a second, and a literal within a built statement is put in anew each time.
+    both = f"{_released('later', condition)} union all {_released('earlier', condition)} limit :limit"
+    return text(both)
+
+
+_RELEASED = _of_both()
+_RELEASED_OF_SOME = _of_both(
+    " and not exists (select from json_to_recordset(cast(:without as json)) as w (tenant text, tool text)"
+    " where w.tenant = i.tenant and (w.tool is null or w.tool = i.tool))"
 )
 
 # now(), not clock_timestamp(): an index can only be searched for what does not move.
