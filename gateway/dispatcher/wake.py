@@ -12,12 +12,14 @@ class Wake:
         self._lock = Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._rung = asyncio.Event()
+        self._ringing = False
 
     def bind(self) -> None:
         """Listen in the running loop from now on."""
         with self._lock:
             self._rung = asyncio.Event()
             self._rung.set()
+            self._ringing = False
             self._loop = asyncio.get_running_loop()
 
     def unbind(self) -> None:
@@ -28,8 +30,15 @@ class Wake:
     def ring(self) -> None:
         """There may be work."""
         with self._lock:
-            if self._loop is not None and not self._loop.is_closed():
-                self._loop.call_soon_threadsafe(self._rung.set)
+            if self._ringing or self._loop is None or self._loop.is_closed():
+                return
+            self._ringing = True
+            self._loop.call_soon_threadsafe(self._sound)
+
+    def _sound(self) -> None:
+        with self._lock:
+            self._ringing = False
+        self._rung.set()
 
     async def heard(self, within: float) -> None:
         """Return once it rings, at the latest after ``within`` seconds."""

@@ -10,6 +10,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from threading import Lock
 
 from gateway.service.forks import begin
 from gateway.service.tables import EffectTables
@@ -50,6 +51,7 @@ class Waves:
         self._clock = clock
         self._waiting: list[_Asked] = []
         self._free = AT_ONCE
+        self._answers: _Answers | None = None
 
     async def decide(self, stream: StreamName, decide: Decide) -> Appended:
         """Append what ``decide`` makes of the stream. Raises what ``Ledger.append`` raises."""
@@ -69,8 +71,10 @@ class Waves:
             return
         wave, self._waiting = self._waiting[:LARGEST], self._waiting[LARGEST:]
         loop = asyncio.get_running_loop()
+        if self._answers is None or self._answers.loop is not loop:
+            self._answers = _Answers(loop)
         try:
-            deciding = loop.run_in_executor(self._threads, self._decide_all, wave, loop)
+            deciding = loop.run_in_executor(self._threads, self._decide_all, wave, self._answers)
         except RuntimeError as error:
             self._free += 1
             for asked in wave:
@@ -78,13 +82,13 @@ class Waves:
             return
         deciding.add_done_callback(lambda _done: self._go())
 
-    def _decide_all(self, wave: Sequence[_Asked], loop: asyncio.AbstractEventLoop) -> None:
+    def _decide_all(self, wave: Sequence[_Asked], answers: "_Answers") -> None:
         tables: dict[str, TableInForce | Exception] = {}
         for asked in wave:
             tenant = asked.stream.tenant
             if tenant not in tables:
                 tables[tenant] = self._table(tenant)
-            self._decide(asked, tables[tenant], partial(_tell_from_thread, loop, asked.told))
+            self._decide(asked, tables[tenant], partial(answers.put, asked.told))
 
     def _table(self, tenant: str) -> TableInForce | Exception:
         try:
@@ -105,7 +109,7 @@ class Waves:
         def change(state: StreamState) -> Change:
             unfolding = begin(self._ledger, state, self._clock())
             side = tuple(asked.decide(unfolding, force))
-            return Change(unfolding.events, side)
+            return unfolding.change(side)
 
         try:
             self._ledger.append_then(asked.stream.tenant, asked.stream.commit_key, change, tell)
@@ -113,14 +117,31 @@ class Waves:
             tell(error)
 
 
-def _tell_from_thread(
-    loop: asyncio.AbstractEventLoop, told: "asyncio.Future[Appended]", outcome: Appended | BaseException
-) -> None:
-    try:
-        loop.call_soon_threadsafe(_tell, told, outcome)
-    except RuntimeError:
-        # The loop is closed: nobody waits any more.
-        return
+class _Answers:
+    """Answers on their way from threads into the loop: those of one group commit come together, and wake it once."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._lock = Lock()
+        self._waiting: list[tuple[asyncio.Future[Appended], Appended | BaseException]] = []
+
+    def put(self, told: "asyncio.Future[Appended]", outcome: Appended | BaseException) -> None:
+        """Tell it in the loop. From any thread."""
+        with self._lock:
+            self._waiting.append((told, outcome))
+            if len(self._waiting) > 1:
+                return
+            try:
+                self.loop.call_soon_threadsafe(self._deliver)
+            except RuntimeError:
+                # The loop is closed: nobody waits any more.
+                self._waiting.clear()
+
+    def _deliver(self) -> None:
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+        for told, outcome in waiting:
+            _tell(told, outcome)
 
 
 def _tell(told: "asyncio.Future[Appended]", outcome: Appended | BaseException) -> None:
