@@ -43,6 +43,9 @@ class Key:
     @classmethod
     def parse(cls, spelling: str) -> Self:
         """The key spelled so. Raises ``FootprintRefused`` if ``spelling`` is ``str`` of no key."""
+        if "*" not in spelling and "\\" not in spelling:
+            # Nearly all are, and each is read again whenever its event is folded.
+            return cls(spelling)
         found = _SPELLING.fullmatch(spelling)
         if found is None:
             raise FootprintRefused(f"{spelling!r} spells no key: a * is escaped, or stands at the end")

@@ -2,6 +2,7 @@
 the ledger's own database (interface.md, "Tools (upstreams)").
 """
 
+from functools import lru_cache
 from typing import Annotated, Self
 from urllib.parse import urlsplit
 
@@ -14,6 +15,7 @@ from effects.statements import Statements
 _PORTS = {"http": 80, "https": 443}
 
 
+@lru_cache(maxsize=1024)
 def origin(url: str) -> str:
     """``scheme://host:port`` of an http or https URL, lower case, the port always given.
 

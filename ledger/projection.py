@@ -12,6 +12,8 @@ Row = dict[str, object]
 
 
 _SECOND = timedelta(seconds=1)
+# Made once: ``json.dumps`` makes one for each value.
+_ENCODER = json.JSONEncoder(ensure_ascii=True, sort_keys=True, separators=(",", ":"))
 
 
 @dataclass(slots=True)
@@ -97,4 +99,4 @@ def _full_second(at: datetime | None) -> datetime | None:
 
 def _json(value: object) -> str:
     plain = dict(value) if isinstance(value, Mapping) else value
-    return json.dumps(plain, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+    return _ENCODER.encode(plain)
