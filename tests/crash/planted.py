@@ -36,7 +36,11 @@ class _Ahead:
         self._replies: dict[str, Reply] = {}
 
     async def ahead(self, call: Assignment) -> None:
-        self._replies[call.intent_id] = await self._upstream.send(call, timeout=call.timeout)
+        reply = await self._upstream.send(call, timeout=call.timeout)
+        while isinstance(reply, NotSent) and not reply.lasting:
+            # A process of the tool may still be starting.
+            reply = await self._upstream.send(call, timeout=call.timeout)
+        self._replies[call.intent_id] = reply
 
     async def send(self, call: Assignment, *, timeout: float | None) -> Reply:
         known = self._replies.pop(call.intent_id, None)
