@@ -93,9 +93,12 @@ class Admissions:
         return None
 
     def give_back(self, asking: Asking) -> None:
-        """The call was let in and is not sent after all: its places are free; what it took of a rate is not given back."""
+        """The call was let in and is not sent after all: its places are free; what it took of a rate is not given back.
+
+        Unless somebody else was faster with the same call, and sends it: then it keeps them.
+        """
         with single(self._engine) as connection:
-            connection.execute(delete(admissions).where(_mine(asking)))
+            connection.execute(delete(admissions).where(_mine(asking), ~_is_sent()))
 
     def uses(self, tenant: str) -> list[Use]:
         """What is used of the limits of a tenant's tools."""
@@ -156,17 +159,24 @@ def _of_tool(tenant: str, tool: str | ColumnElement[str]) -> ColumnElement[bool]
 
 def _runs(now: ColumnElement[datetime]) -> ColumnElement[bool]:
     """Whether the call that was let in is under way: licensed and without an outcome, or about to be licensed."""
-    licence = and_(
+    licensed = exists().where(_licence()).correlate(admissions)
+    fresh = admissions.c.at > now - timedelta(seconds=FORGOTTEN)
+    return or_(_is_sent(), and_(~licensed, fresh))
+
+
+def _is_sent() -> ColumnElement[bool]:
+    """Whether the call that was let in is licensed, and without an outcome."""
+    return exists().where(_licence(), dispatches.c.open).correlate(admissions)
+
+
+def _licence() -> ColumnElement[bool]:
+    return and_(
         dispatches.c.shard == admissions.c.stream_shard,
         dispatches.c.tenant == admissions.c.tenant,
         dispatches.c.commit_key == admissions.c.commit_key,
         dispatches.c.intent_id == admissions.c.intent_id,
         dispatches.c.attempt > admissions.c.after_attempt,
     )
-    licensed = exists().where(licence).correlate(admissions)
-    is_open = exists().where(licence, dispatches.c.open).correlate(admissions)
-    fresh = admissions.c.at > now - timedelta(seconds=FORGOTTEN)
-    return or_(is_open, and_(~licensed, fresh))
 
 
 def _mine(asking: Asking) -> ColumnElement[bool]:

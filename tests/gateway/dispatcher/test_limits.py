@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
@@ -16,7 +16,11 @@ from gateway.principal import everyone
 from gateway.service.views import reasons_under
 from gateway.turn.opening import StreamTerms
 from gateway.turn.unfolding import Unfolding
+from ledger.append import Ledger
+from ledger.braking.admission import Admissions, Asking, Refusal
+from ledger.errors import LedgerUnavailable
 from ledger.events import EventType
+from ledger.sharding import StreamName
 from tests.gateway.dispatcher.floor import TENANT, Floor, Turn, spelled
 from tests.gateway.toolserver import Exchange, eventually, ok
 from tests.postgres import TestDatabase
@@ -137,3 +141,42 @@ def test_a_call_that_waits_for_room_says_so(floor: Floor) -> None:
     assert reasons_under(Unfolding(state, floor.clock()), force)(turn.intent) is None
     floor.clock.skip(2)
     assert reasons_under(Unfolding(state, floor.clock()), force)(turn.intent) == "limited"
+
+
+def test_a_tool_whose_rate_is_used_up_was_asked_about_without_a_pause(
+    floor: Floor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Asking] = []
+    ask = Admissions.ask
+
+    def counted(self: Admissions, asking: Asking) -> Refusal | None:
+        asked.append(asking)
+        return ask(self, asking)
+
+    monkeypatch.setattr(Admissions, "ask", counted)
+    limited(floor, "limits: {rate: 1/s}, ")
+    turns = [floor.turn("limited", key=f"turn-{n}", n=n) for n in range(2)]
+    with floor.dispatching():
+        settled(turns)
+    # Both at first, when nobody knew that the tool has limits; then once or twice when there is room again.
+    assert len(asked) < 8
+
+
+def test_a_limited_tool_was_shut_for_ever_once_the_database_went_away_before_its_call_was_tried(
+    floor: Floor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limited(floor, "limits: {concurrency: 1}, ")
+    warm, away = Ledger.warm, [False]
+
+    def interrupted(self: Ledger, streams: Sequence[StreamName]) -> None:
+        if streams and away[0]:
+            away[0] = False
+            raise LedgerUnavailable("away")
+        warm(self, streams)
+
+    monkeypatch.setattr(Ledger, "warm", interrupted)
+    with floor.dispatching():
+        floor.turn("limited", key="before").until(IntentState.SETTLED)
+        away[0] = True
+        floor.turn("limited", key="after").until(IntentState.SETTLED)
+        assert not away[0]

@@ -62,6 +62,22 @@ def test_a_place_is_held_as_long_as_the_licence_is_open(admissions, ledger, tena
     assert admissions.ask(other) is None
 
 
+def test_a_dispatcher_that_was_slower_gave_the_place_of_the_faster_one_back(admissions, ledger, tenant):
+    """Two dispatchers find one call, and both are let in with it."""
+    one = Limits(concurrency=1)
+    turn = LiveTurn(ledger, tenant)
+    turn.say(spell("read", name="a"))
+    name, intent = StreamName.of(tenant, turn.key), turn.intent("read").intent_id
+    both = Asking(name, intent, 0, {"read": one})
+    assert admissions.ask(both) is None
+    assert admissions.ask(both) is None
+    turn.claim("read")
+    admissions.give_back(both)
+    assert admissions.ask(asking(tenant, 2, read=one)) is not None
+    turn.settle("read")
+    assert admissions.ask(asking(tenant, 2, read=one)) is None
+
+
 def test_one_that_was_let_in_and_never_licensed_is_forgotten(admissions, tenant, owner):
     one = Limits(concurrency=1)
     assert admissions.ask(asking(tenant, 1, read=one)) is None
