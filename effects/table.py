@@ -28,6 +28,7 @@ from effects.secrets import LITERAL_SECRET
 from effects.strict_json import JSONValue
 from effects.tool import DEFAULT_MAX_RESULT, DEFAULT_TIMEOUT, Probe, Tool
 from effects.upstream import Server, Upstream
+from effects.wording import fault_said
 
 ToolName = Annotated[str, Field(pattern=r"^[^\s\x00-\x1f\x7f]{1,128}$")]
 
@@ -186,6 +187,5 @@ def _refused(error: ValidationError) -> EffectTableRefused:
     for step in faults[0]["loc"]:
         # "[key]" is pydantic's own word for "the name, not the member".
         path = path if step == "[key]" else place(path, step)
-    reason = "unknown field" if faults[0]["type"] == "extra_forbidden" else faults[0]["msg"]
     kind = LiteralSecretRefused if faults[0]["type"] == LITERAL_SECRET else EffectTableRefused
-    return kind(path, reason.removeprefix("Value error, "), len(faults) - 1)
+    return kind(path, fault_said(faults[0]), len(faults) - 1)

@@ -3,18 +3,16 @@ import pickle
 from contextlib import suppress
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from effects.classes import EffectClass
-from effects.document import MAX_CHARACTERS, read_document
-from effects.durations import MAX_SECONDS, format_duration, parse_duration
+from effects.document import MAX_CHARACTERS
 from effects.errors import EffectTableRefused
 from effects.footprint import Footprint, Key
 from effects.policy import ReadsBehindWrites, WriteOrder
 from effects.table import EffectTable
-from effects.upstream import origin
+from tests.effects.drawn import plain
 
 READ, IDEMPOTENT, WRITE = EffectClass.READ_ONLY, EffectClass.IDEMPOTENT, EffectClass.WRITE
 
@@ -51,13 +49,6 @@ def refusal(text: str) -> EffectTableRefused:
     with pytest.raises(EffectTableRefused) as caught:
         EffectTable.parse(text)
     return caught.value
-
-
-def read_or_reason(text: str) -> tuple[object, str]:
-    try:
-        return read_document(text), ""
-    except EffectTableRefused as refused:
-        return None, refused.reason
 
 
 # --- reading
@@ -99,10 +90,10 @@ def test_names_that_other_yaml_readers_take_for_something_else() -> None:
 FAULTS = [
     ("", "", "mapping"),
     ("[]", "", "mapping"),
-    ("policy: {}", "tools", "required"),
+    ("policy: {}", "tools", "missing"),
     ("tools: null", "tools", "object"),
-    ("tools: {t: {effect: WRITE}}", "tools.t.upstream", "required"),
-    ("tools: {t: {upstream: {http: 'http://x'}}}", "tools.t.effect", "required"),
+    ("tools: {t: {effect: WRITE}}", "tools.t.upstream", "missing"),
+    ("tools: {t: {upstream: {http: 'http://x'}}}", "tools.t.effect", "missing"),
     ("tools: {}\ntool: {}", "tool", "unknown field"),
     ("tools: {}\npolicy: {write_order: loose}", "policy.write_order", "'strict' or 'footprint'"),
     ("tools: {}\npolicy: {order: strict}", "policy.order", "unknown field"),
@@ -110,11 +101,11 @@ FAULTS = [
     ("tools: {}\nservers: {s: {command: []}}", "servers.s.command", "at least 1"),
     ("tools: {}\nservers: {s: {command: [a], url: 'http://x'}}", "servers.s", "either"),
     ("tools: {1: {}}", "tools", "no string"),
-    ("tools: {a b: {effect: WRITE, upstream: {http: 'http://x'}}}", "tools['a b']", "pattern"),
+    ("tools: {a b: {effect: WRITE, upstream: {http: 'http://x'}}}", "tools['a b']", "must match"),
     ("tools: {a: 1, a: 2}", "", "stands twice"),
     ("tools: {t: {effect: WRITE, effect: READ_ONLY}}", "", "line 1, column 28"),
     ("a: &a [x]\nb: *a", "", "aliases"),
-    ("tools: {<<: {a: 1}}", "tools['<<'].effect", "required"),
+    ("tools: {<<: {a: 1}}", "tools['<<'].effect", "missing"),
     ("tools: !!python/object/apply:os.system [id]", "", "tags"),
     ("tools: !!set {a}", "", "tags"),
     ("tools: {}\n---\ntools: {}", "", "another document"),
@@ -145,24 +136,24 @@ def test_a_refusal_names_the_place(text: str, path: str, says: str) -> None:
     [
         ("effect: write", ".effect", "'WRITE'"),
         ("effect: WRITE, effects: 1", ".effects", "unknown field"),
-        ("effect: WRITE, open_world: yes", ".open_world", "boolean"),
-        ("effect: READ_ONLY, speculate: 1", ".speculate", "boolean"),
+        ("effect: WRITE, open_world: yes", ".open_world", "true or false"),
+        ("effect: READ_ONLY, speculate: 1", ".speculate", "true or false"),
         ("effect: WRITE, timeout: 30", ".timeout", "with a unit"),
         ("effect: WRITE, timeout: 0s", ".timeout", "longer than zero"),
         ("effect: WRITE, timeout: 1.5s", ".timeout", "with a unit"),
         ("effect: WRITE, timeout: -1s", ".timeout", "with a unit"),
-        ("effect: WRITE, writes: 'a'", ".writes", "array"),
+        ("effect: WRITE, writes: 'a'", ".writes", "a list"),
         ("effect: WRITE, writes: [1]", ".writes[0]", "a key is a string"),
         ("effect: WRITE, writes: [a, 'b{']", ".writes[1]", "braces"),
         ("effect: WRITE, writes: ['a*b']", ".writes[0]", "only at the end"),
         ("effect: WRITE, rules: [{when: 'a =', effect: WRITE}]", ".rules[0].when", "no CEL"),
         ("effect: WRITE, rules: [{when: 'a.f()', effect: WRITE}]", ".rules[0].when", "unknown function"),
         ("effect: WRITE, rules: [{when: 'now > a', effect: WRITE}]", ".rules[0].when", "belongs to"),
-        ("effect: WRITE, rules: [{when: 'a'}]", ".rules[0].effect", "required"),
+        ("effect: WRITE, rules: [{when: 'a'}]", ".rules[0].effect", "missing"),
         ("effect: WRITE, rules: [{when: 'a', effect: WRITE, if: a}]", ".rules[0].if", "unknown field"),
         ("effect: WRITE, approval: 'a ='", ".approval", "no CEL"),
         ("effect: WRITE, approval: true", ".approval", "as a string"),
-        ("effect: WRITE, probe: {tool: t}", ".probe.happened", "required"),
+        ("effect: WRITE, probe: {tool: t}", ".probe.happened", "missing"),
         ("effect: WRITE, probe: {tool: t, happened: 'true'}", ".probe.tool", "READ_ONLY"),
         ("effect: WRITE, probe: {tool: other, happened: 'true'}", ".probe.tool", "'other'"),
         ("effect: WRITE, window: 1h", "", "IDEMPOTENT"),
@@ -218,84 +209,6 @@ def test_what_would_be_idle_in_a_lower_class_is_taken_where_a_rule_leads_there()
 def test_any_text_is_taken_or_refused(text: str) -> None:
     with suppress(EffectTableRefused):
         EffectTable.parse(text)
-
-
-plain = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
-
-
-@given(st.dictionaries(st.text(max_size=5), plain, max_size=4))
-def test_json_is_read_as_it_is_or_refused_for_its_characters(value: dict[str, object]) -> None:
-    read, reason = read_or_reason(json.dumps(value))
-    assert read == value or (reason == "text holds no NUL" and "\\u0000" in json.dumps(value))
-
-
-# Without digits: what YAML 1.1 writers leave without quotes (0E0, 1_000) is no text to every reader.
-wordy = st.text("ab :-#{}[],&*!|>'\"%@`\n\té", max_size=8)
-
-
-@given(
-    st.dictionaries(
-        wordy, wordy | st.booleans() | st.integers(-9, 9) | st.lists(wordy, max_size=3), max_size=4
-    )
-)
-def test_what_a_yaml_writer_writes_is_read_back(value: dict[str, object]) -> None:
-    assert read_document(yaml.safe_dump(value)) == value
-
-
-def test_plain_scalars_mean_what_json_says() -> None:
-    text = "[on, yes, True, ~, null, 0E0, 1e2, 012, 0x1, 1_0, 12:30, 2026-01-01, .inf, =, <<, 1.5, -0]"
-    expected = ["on", "yes", "True", None, None, 0.0, 100.0, "012", "0x1", "1_0", "12:30", "2026-01-01"]
-    assert read_document(f"a: {text}")["a"] == [*expected, ".inf", "=", "<<", 1.5, 0]
-
-
-# --- durations and origins
-
-
-@pytest.mark.parametrize(
-    ("spelling", "seconds"),
-    [("250ms", 0.25), ("10s", 10), ("5m", 300), ("24h", 86400), ("7d", 604800), ("1ms", 0.001)],
-)
-def test_durations(spelling: str, seconds: float) -> None:
-    assert parse_duration(spelling) == seconds
-
-
-@given(st.integers(1, 10**9 - 1), st.sampled_from(["ms", "s", "m", "h", "d"]))
-def test_the_kept_spelling_means_the_same_and_is_the_only_one(count: int, unit: str) -> None:
-    try:
-        seconds = parse_duration(f"{count}{unit}")
-    except ValueError:
-        seconds_of = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
-        assert count * seconds_of[unit] > MAX_SECONDS
-        return
-    spelled = format_duration(seconds)
-    assert format_duration(float(seconds)) == spelled
-    assert parse_duration(spelled) == seconds
-
-
-@pytest.mark.parametrize(
-    "spelling", ["", "10", "s", "1h30m", "10S", " 10s", "10s\n", "٣s", "1" * 10 + "s", 10, None]
-)
-def test_what_is_no_duration(spelling: object) -> None:
-    with pytest.raises(ValueError, match="duration"):
-        parse_duration(spelling)
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("http://Shop.Example/a?b=c", "http://shop.example:80"),
-        ("https://shop.example", "https://shop.example:443"),
-        ("http://127.0.0.1:9100/tools/x", "http://127.0.0.1:9100"),
-        ("http://[::1]:80/", "http://[::1]:80"),
-        ("HTTP://x:0080", "http://x:80"),
-    ],
-)
-def test_origins(url: str, expected: str) -> None:
-    assert origin(url) == expected
 
 
 # --- the document

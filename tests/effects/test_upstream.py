@@ -4,6 +4,7 @@ import pytest
 
 from effects.errors import EffectTableRefused
 from effects.table import EffectTable
+from effects.upstream import origin
 
 PIN = "sha256:" + "a" * 64
 
@@ -58,3 +59,17 @@ def test_a_pinned_server_is_read_back_from_its_document() -> None:
     made = table("t: {effect: WRITE, upstream: {mcp: shop}}", f"shop: {{command: [x], pins: {{t: '{PIN}'}}}}")
     assert EffectTable.from_document(made.document()) == made
     assert made.classify("t", {}).max_result == 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://Shop.Example/a?b=c", "http://shop.example:80"),
+        ("https://shop.example", "https://shop.example:443"),
+        ("http://127.0.0.1:9100/tools/x", "http://127.0.0.1:9100"),
+        ("http://[::1]:80/", "http://[::1]:80"),
+        ("HTTP://x:0080", "http://x:80"),
+    ],
+)
+def test_origins(url: str, expected: str) -> None:
+    assert origin(url) == expected
