@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from effects.canonical import canonical
 from effects.strict_json import JSONRefused
+from effects.wording import counted
 from ledger.events import Event, EventType
 
 LONGEST = 80
@@ -96,7 +97,7 @@ def _drafted(_event: Event, body: Body, _told: _Told) -> str:
     drafters = dict.fromkeys(_plain(t["drafter"]) for t in tokens if t.get("drafter") is not None)
     by = f" by {', '.join(drafters)}" if drafters else ""
     span = f"[{start}, {start + len(tokens)})"
-    return f"drafted {_tokens(len(tokens))} {span} round {body.get('round')}{by}: {_spelled(tokens)}"
+    return f"drafted {counted(len(tokens), 'token')} {span} round {body.get('round')}{by}: {_spelled(tokens)}"
 
 
 def _ruled(event: Event, body: Body, _told: _Told) -> str:
@@ -111,7 +112,7 @@ def _accepted(event: Event, body: Body, told: _Told) -> str:
     tokens = body.get("tokens", ())
     end = event.head_after
     start = told.heads.get(event.branch or "", 0) if end is None else end - len(tokens)
-    return f"accepted {_tokens(len(tokens))} [{start}, {start + len(tokens)}): {_spelled(tokens)}"
+    return f"accepted {counted(len(tokens), 'token')} [{start}, {start + len(tokens)}): {_spelled(tokens)}"
 
 
 def _drafts_voided(_event: Event, body: Body, _told: _Told) -> str:
@@ -261,10 +262,6 @@ _TELLERS: Mapping[EventType, Teller] = {
     EventType.EFFECTS_CHANGED: _effects,
     EventType.PAYLOAD_REDACTED: _redacted,
 }
-
-
-def _tokens(count: int) -> str:
-    return f"{count} token" if count == 1 else f"{count} tokens"
 
 
 def _span(body: Body) -> str:

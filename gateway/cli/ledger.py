@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from effects.wording import counted
 from gateway.cli import evidence, log, redact
 from gateway.cli.output import Format, FormatOption, chosen, say, show_rows, write_line
 from gateway.cli.rebuilding import watched
@@ -69,9 +70,9 @@ def rebuild(
         else:
             found = _differences(rebuilding.check(wired.engine, tell, after=after), format_)
     if not check:
-        say(f"rebuilt {count} streams")
+        say(f"rebuilt {counted(count, 'stream')}")
         return
-    say(f"{found} differences")
+    say(counted(found, "difference"))
     if found:
         raise typer.Exit(DIFFERENCES)
 

@@ -57,11 +57,6 @@ def show_row(row: Row, asked: Format | None) -> None:
         print_members(row)
 
 
-def counted(count: int, noun: str) -> str:
-    """``1 tool``, ``2 tools``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def say(text: str) -> None:
     """A word for people, kept out of the output."""
     Console(stderr=True, highlight=False).print(text, markup=False, soft_wrap=True)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from effects.wording import counted
 from gateway.cli.output import say
 from ledger import rebuild
 
@@ -34,7 +35,9 @@ def watched(total: rebuild.Progress, what: str) -> Iterator[Callable[[rebuild.Pr
             yield keep
         except KeyboardInterrupt:
             if last.cursor is not None:
-                say(f"stopped behind {last.streams} streams; --after {last.cursor} goes on from there")
+                say(
+                    f"stopped behind {counted(last.streams, 'stream')}; --after {last.cursor} goes on from there"
+                )
             raise
 
 

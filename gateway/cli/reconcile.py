@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.status import Status
 
+from effects.wording import counted
 from gateway.cli.output import Format, FormatOption, chosen, say, show_rows, write_line
 from gateway.cli.session import services
 from gateway.errors import InvalidRequest
@@ -95,7 +96,7 @@ def _shower() -> Iterator[Callable[[Progress], None] | None]:
         yield None
         return
     with Status("reconciling", console=Console(stderr=True)) as status:
-        yield lambda progress: status.update(f"reconciling: {progress.summary.streams} streams")
+        yield lambda progress: status.update(f"reconciling: {counted(progress.summary.streams, 'stream')}")
 
 
 @contextmanager
@@ -130,4 +131,4 @@ def _summarise(found: Reconciliation, asked: Format | None) -> None:
     for name, value in summary.items():
         say(f"{name:>16}  {value if not isinstance(value, dict) else json.dumps(value)}")
     total = sum(found.summary.findings.values())
-    say("nothing found" if not total else f"{total} findings")
+    say("nothing found" if not total else counted(total, "finding"))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from effects.wording import counted
 from gateway.cli.output import FormatOption, say, show_rows
 from gateway.cli.session import services
 from gateway.database import database
@@ -82,7 +83,7 @@ def _pending(commit_key: str | None, finish: bool, format_: FormatOption) -> Non
         show_rows(map(asdict, found), UNFINISHED, format_)
         if finish:
             gone = sum(purger.purge(one.tenant, one.commit_key) for one in found)
-            say(f"{gone} payloads taken away")
+            say(f"{counted(gone, 'payload')} taken away")
 
 
 @contextmanager

@@ -5,12 +5,15 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from effects.wording import counted
 from gateway.demo.summary import Summary
 
 
 def report(summary: Summary) -> RenderableType:
     """Counts of tokens by drafter, then of blocks, early reads and writes, then the verdict."""
-    head = f"{summary.turns} turns, {summary.messages} messages, {summary.seconds:.0f} s"
+    head = (
+        f"{counted(summary.turns, 'turn')}, {counted(summary.messages, 'message')}, {summary.seconds:.0f} s"
+    )
     parts: list[RenderableType] = [
         Rule(Text("summary", "bold"), align="left", style="bright_black"),
         Text(head),
@@ -55,11 +58,12 @@ def _counts(summary: Summary) -> Table:
         f"{writes['sent']} sent, {writes['exactly_once']} of them exactly once in the shop's own log"
         f" ({writes['refused_by_shop']} refused by the shop)",
     )
-    table.add_row("refused", f"{summary.refused} calls by the gateway")
+    table.add_row("refused", f"{counted(summary.refused, 'call')} by the gateway")
     if summary.evidence is not None:
         events, vouched = summary.evidence.events, summary.evidence.vouched
         table.add_row(
-            "ledger", f"{events} events sealed, {vouched} of them verified against signed checkpoints"
+            "ledger",
+            f"{counted(events, 'event')} sealed, {vouched} of them verified against signed checkpoints",
         )
     return table
 

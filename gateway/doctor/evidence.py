@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Engine
 
+from effects.wording import counted
 from gateway.doctor.finding import Finding, Verdict
 from gateway.sealing import notary_over
 from gateway.settings import Settings
@@ -20,7 +21,7 @@ _SEALS = "run a gateway or worker with COMMITGATE_SEAL=true and the log's key"
 def sealing(engine: Engine) -> Iterator[Finding]:
     """``sealing_lag``: what is committed has its place in the log."""
     pending = LogReader(engine).pending()
-    told = f"{pending.events} events wait, the oldest for {pending.lag_seconds:.1f} s"
+    told = f"{counted(pending.events, 'event')} waiting, the oldest for {pending.lag_seconds:.1f} s"
     if pending.lag_seconds > LATE:
         yield Finding("sealing_lag", Verdict.WARN, told, _SEALS)
     else:
@@ -33,11 +34,11 @@ def checkpoint(engine: Engine, now: Callable[[], datetime] = lambda: datetime.no
     signed, size = reader.checkpoint(), reader.size()
     if signed is None:
         verdict = Verdict.WARN if size else Verdict.INFO
-        told = f"none yet, over {size} sealed events"
+        told = f"none yet, over {counted(size, 'sealed event')}"
         yield Finding("checkpoint", verdict, told, _SEALS if size else "")
         return
     age = (now() - signed.at).total_seconds()
-    told = f"over {signed.size} of {size} sealed events, {age:.0f} s old"
+    told = f"over {signed.size} of {counted(size, 'sealed event')}, {age:.0f} s old"
     if signed.size < size and age > LATE:
         yield Finding("checkpoint", Verdict.WARN, told, _SEALS)
     else:

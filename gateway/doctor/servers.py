@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 
 from effects.table import EffectTable
+from effects.wording import counted
 from gateway.doctor.finding import Finding, Verdict
 from gateway.upstream.mcp.inspecting import held, inspect
 from gateway.upstream.secrets import Secrets
@@ -17,4 +18,4 @@ def quarantined(table: EffectTable, tenant: str, secrets: Secrets) -> Iterator[F
         hint = "commitgate effects quarantine tells more; pin the new definition, once you have read it"
         yield Finding("quarantine", Verdict.FAIL, f"not called: {', '.join(shut)}", hint)
     else:
-        yield Finding("quarantine", Verdict.PASS, f"{len(rows)} tools of MCP servers are as pinned")
+        yield Finding("quarantine", Verdict.PASS, f"as pinned: {counted(len(rows), 'tool')} of MCP servers")

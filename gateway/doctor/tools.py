@@ -9,6 +9,7 @@ from effects.classes import EffectClass
 from effects.outbound import host_of
 from effects.table import EffectTable
 from effects.tool import Tool
+from effects.wording import counted
 from gateway.doctor.finding import Finding, Verdict
 from gateway.turn.tables import TableInForce
 from gateway.upstream.secrets import SecretMissing, Secrets
@@ -25,7 +26,7 @@ def in_force(force: TableInForce, tenant: str) -> Iterator[Finding]:
         told = f"tenant {tenant} has none: every tool is unknown, and its calls are refused"
         yield Finding("effect_table", Verdict.WARN, told, "commitgate effects apply effects.yaml")
     else:
-        told = f"version {force.version} of tenant {tenant}: {len(force.table.tools)} tools"
+        told = f"version {force.version} of tenant {tenant}: {counted(len(force.table.tools), 'tool')}"
         yield Finding("effect_table", Verdict.PASS, told)
 
 

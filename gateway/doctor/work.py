@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from sqlalchemy import Engine
 
+from effects.wording import counted
 from gateway.doctor.finding import Finding, Verdict
 from gateway.http.guard import is_loopback
 from ledger.access.keys import any_key
@@ -16,7 +17,7 @@ def waiting(engine: Engine) -> Iterator[Finding]:
     """``doubts`` and ``approvals``, of all tenants."""
     doubts = open_doubts(engine)
     if doubts.count:
-        told = f"{doubts.count} calls in doubt, the oldest for {doubts.oldest_seconds:.0f} s"
+        told = f"{counted(doubts.count, 'call')} in doubt, the oldest for {doubts.oldest_seconds:.0f} s"
         hint = (
             "commitgate doubt list; what later calls of a turn wait for stands still until each is resolved"
         )
@@ -24,7 +25,7 @@ def waiting(engine: Engine) -> Iterator[Finding]:
     else:
         yield Finding("doubts", Verdict.PASS, "no call is in doubt")
     asked = count_awaiting_approval(engine)
-    told = f"{asked} calls wait for a person"
+    told = f"{counted(asked, 'call')} waiting for a person"
     yield Finding("approvals", Verdict.INFO, told, "commitgate approvals list" if asked else "")
 
 

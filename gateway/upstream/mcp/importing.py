@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from effects.classes import EffectClass
 from effects.strict_json import JSONRefused
 from effects.upstream import Server
+from effects.wording import counted
 from gateway.errors import InvalidRequest
 from gateway.upstream.mcp.access import Access
 from gateway.upstream.mcp.connection import Connection
@@ -67,7 +68,7 @@ def fragment(
     if unknown:
         raise InvalidRequest(f"the server has no tool {unknown[0]!r}")
     lines = [
-        f"# {len(named)} tools of an MCP server. Claims are the server's own words: they lower nothing.",
+        f"# {counted(len(named), 'tool')} of an MCP server. Claims are the server's own words: they lower nothing.",
         "# Pin a class, and the keys a tool reads and writes, where you know better than WRITE.",
         "servers:",
         f"  {_spelled(alias)}:",

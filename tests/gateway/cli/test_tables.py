@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.cli.output import Format, Row, counted, show_row, show_rows
+from gateway.cli.output import Format, Row, show_row, show_rows
 
 COMMIT_KEY = "0192f0d1-1111-7000-8000-0123456789ab"
 INTENT_ID = "int_0123456789abcdef01234567"
@@ -90,7 +90,3 @@ def test_one_row_is_a_member_a_line(
 
 def test_an_empty_table_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert _shown(capsys, [], list(INTENT)) == ["nothing to show"]
-
-
-def test_one_tool_is_not_called_1_tools() -> None:
-    assert [counted(n, "tool") for n in (0, 1, 2)] == ["0 tools", "1 tool", "2 tools"]
