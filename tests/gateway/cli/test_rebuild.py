@@ -82,7 +82,7 @@ def test_stopped_it_says_how_to_go_on_and_goes_on_there(
     monkeypatch.setattr(rebuild, "rebuild", stopped)
     assert end(monkeypatch) == 130
     told = capsys.readouterr().err
-    assert "stopped behind 1 streams; --after " in told
+    assert "stopped behind 1 stream; --after " in told
     monkeypatch.setattr(rebuild, "rebuild", whole)
     assert end(monkeypatch, "--after", told.split("--after ")[1].split()[0]) == 0
     assert "rebuilt 2 streams" in capsys.readouterr().err
