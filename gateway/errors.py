@@ -11,7 +11,7 @@ GatewayError
 ├── Forbidden (403)
 │   └── ForbiddenHost, ForbiddenOrigin, OpenRefused, FailPointsRefused
 ├── NotFound (404)
-│   └── UnknownCommitKey, UnknownIntent, UnknownTool, UnknownEvent, UnknownKey, NoCheckpoint
+│   └── UnknownCommitKey, UnknownIntent, NoEffectTable, UnknownTool, UnknownKey, NoCheckpoint
 ├── Conflict (409)
 │   ├── StaleWriter, WrongRound, WrongStart, WrongEnd, DraftsPending, StreamFinished
 │   ├── SpanNotDrafted, SpanOverlap, SpanOrder
@@ -250,24 +250,24 @@ class UnknownIntent(NotFound):
         super().__init__(f"the stream has no intent {intent_id!r}")
 
 
+class NoEffectTable(NotFound):
+    """No effect table was ever put in force in this tenant."""
+
+    code = "no_effect_table"
+    title = "There is no effect table"
+
+    def __init__(self, tenant: str) -> None:
+        super().__init__(f"no effect table was ever in force in tenant {tenant!r}")
+
+
 class UnknownTool(NotFound):
-    """The effect table in force names no such tool."""
+    """The effect table names no such tool."""
 
     code = "unknown_tool"
     title = "There is no such tool"
 
-    def __init__(self, tool: str) -> None:
-        super().__init__(f"the effect table in force has no tool {tool!r}", tool=tool)
-
-
-class UnknownEvent(NotFound):
-    """The stream has no event with this seq."""
-
-    code = "unknown_event"
-    title = "No such event"
-
-    def __init__(self, commit_key: str, seq: int) -> None:
-        super().__init__(f"stream {commit_key!r} has no event {seq}")
+    def __init__(self, tool: str, where: str = "the effect table in force has no") -> None:
+        super().__init__(f"{where} tool {tool!r}", tool=tool)
 
 
 class UnknownKey(NotFound):

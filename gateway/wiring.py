@@ -81,7 +81,7 @@ def wire(
         intents=Intents(ledger, tables, scanner, clock, wake),
         doubts=Doubts(engine, ledger, tables, clock, wake),
         approvals=Approvals(engine, ledger, tables, clock, wake),
-        log=SealedLog(LogReader(engine), lambda stream: read_heads(engine, [stream]).get(stream, 0)),
+        log=SealedLog(LogReader(engine)),
         finished_calls=FinishedCalls(ledger, tables, scanner, clock, wake),
     )
 

@@ -16,6 +16,7 @@ LedgerError                     ledger_error
 ├── LeaseLost                   lease_lost
 ├── ToolLogRefused              tool_log_refused
 ├── BadCursor                   bad_cursor
+├── UnknownEvent                unknown_event
 ├── NotSealed                   not_sealed
 ├── LogForked                   log_forked
 ├── RedactionRefused            redaction_refused
@@ -192,8 +193,20 @@ class BadCursor(LedgerError):
     code = "bad_cursor"
 
 
+class UnknownEvent(LedgerError):
+    """The stream has no event with this seq."""
+
+    code = "unknown_event"
+
+    def __init__(self, commit_key: str, seq: int) -> None:
+        """``seq``: the one that was asked for."""
+        super().__init__(f"stream {commit_key!r} has no event {seq}")
+        self.commit_key = commit_key
+        self.seq = seq
+
+
 class NotSealed(LedgerError):
-    """An event has no place in the log, or none that is signed for: there is no such event, or it is too young."""
+    """An event has no place in the log yet, or none that is signed for."""
 
     code = "not_sealed"
 

@@ -20,7 +20,7 @@ FORMAT = "commitgate-ledger-proof/1"
 
 
 def prove(reader: LogReader, tenant: str, commit_key: str, seq: int) -> dict[str, object]:
-    """The document for an event. Raises NotSealed, LedgerUnavailable."""
+    """The document for an event. Raises UnknownEvent, NotSealed (try again), LedgerUnavailable."""
     proof = reader.inclusion(tenant, commit_key, seq)
     entry = reader.entries(proof.index - 1, 1, tenant)[0]
     return {

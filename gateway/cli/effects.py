@@ -1,6 +1,7 @@
 """``commitgate effects``: the effect table, its versions, and what it says of a call."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -10,11 +11,13 @@ import typer
 from effects.classes import EffectClass
 from effects.strict_json import JSONRefused, parse
 from effects.table import EffectTable
+from effects.wording import counted
 from gateway.cli.output import FormatOption, say, show_rows
 from gateway.cli.session import services
-from gateway.errors import InvalidRequest, Unavailable
+from gateway.errors import InvalidRequest, NoEffectTable, Unavailable, UnknownTool
 from gateway.settings import Settings
 from gateway.wiring import utc_now
+from ledger.events import Event
 
 app = typer.Typer(help="Effect classes of tools.", no_args_is_help=True)
 
@@ -72,7 +75,7 @@ def apply(
     """Put an effect table in force; an equal one changes nothing."""
     with services() as (wired, caller):
         force = wired.tables.apply(caller, file.read_text(encoding="utf-8"))
-    say(f"version {force.version} is in force: {len(force.table.tools)} tools")
+    say(f"version {force.version} is in force: {counted(len(force.table.tools), 'tool')}")
 
 
 @app.command()
@@ -82,10 +85,13 @@ def history(
     """List every version that was ever in force."""
     with services() as (wired, caller):
         events = wired.tables.history(caller)
+    if not events:
+        raise NoEffectTable(caller.tenant)
+    versions = [(event, _tools(event)) for event in events]
+    if tool is not None and not any(tool in tools for _, tools in versions):
+        raise UnknownTool(tool, "no effect table so far had a")
     rows = []
-    for event in events:
-        table = event.payload["table"]
-        tools = table.get("tools", {}) if isinstance(table, dict) else {}
+    for event, tools in versions:
         said = tools if tool is None else {tool: tools.get(tool)}
         rows.append(
             {"version": event.seq, "at": event.at.isoformat(), "by": event.payload["by"], "tools": said}
@@ -133,6 +139,12 @@ def quarantine(format_: FormatOption = None) -> None:
     show_rows([asdict(row) for row in rows], columns, format_, title=f"version {force.version}")
     if held(rows):
         raise typer.Exit(3)
+
+
+def _tools(event: Event) -> Mapping[str, object]:
+    table = event.payload["table"]
+    tools = table.get("tools", {}) if isinstance(table, dict) else {}
+    return tools if isinstance(tools, dict) else {}
 
 
 def _pinned(pins: list[str]) -> dict[str, EffectClass]:

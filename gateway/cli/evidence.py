@@ -10,6 +10,7 @@ from typing import Annotated, BinaryIO
 import typer
 from sqlalchemy import Engine
 
+from effects.wording import counted
 from gateway.cli.log import newest, verifier_key
 from gateway.cli.output import Format, FormatOption, chosen, say, write_line
 from gateway.cli.progress import bar
@@ -64,7 +65,7 @@ def export(
     if chosen(format_) is Format.JSON:
         write_line({**told, "checkpoint": until.note})
     else:
-        say(f"{until.size} events in {file}")
+        say(f"{counted(until.size, 'event')} in {file}")
 
 
 def proof(
@@ -73,7 +74,7 @@ def proof(
 ) -> None:
     """Print one JSON object that proves an event to whoever has the verifier key: check it with `ledger verify`.
 
-    Exit 0: printed, 1: no checkpoint covers the event yet, or it failed.
+    Exit 0: printed, 1: no checkpoint covers the event yet, or it failed, 2: there is no such event.
     """
     settings = Settings()
     with database(settings, "commitgate-cli", (Duty.RECONCILER,)) as engine:

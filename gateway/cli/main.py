@@ -7,17 +7,26 @@ Whoever looks for something wrong ends with 3 where it found it: reconcile run, 
 import logging
 import sys
 from importlib import import_module
-from typing import NoReturn
+from typing import NoReturn, TypeGuard
 
 import typer
+from pydantic_core import ErrorDetails, ValidationError
 from typer.exceptions import TyperException
 
 from decoding.errors import DecodingError
 from effects.errors import EffectsError
+from effects.wording import fault_said
 from gateway.cli.output import say
 from gateway.embedded.errors import EmbeddedPostgresError
 from gateway.errors import BadInput, GatewayError, NotFound
-from ledger.errors import BadDatabaseUrl, LedgerError, NotAnAuditor, ToolLogRefused, UnknownLogin
+from ledger.errors import (
+    BadDatabaseUrl,
+    LedgerError,
+    NotAnAuditor,
+    ToolLogRefused,
+    UnknownEvent,
+    UnknownLogin,
+)
 
 COMMANDS = {"serve": "serve", "worker": "serve", "demo": "demo", "decode": "decode", "doctor": "doctor"}
 """Single commands, each a function of its name in a module of this package."""
@@ -38,7 +47,7 @@ NOUNS = (
 """Commands with verbs of their own, each the ``app`` of a module of this package."""
 
 
-_BAD_ARGUMENTS = BadDatabaseUrl | ToolLogRefused | UnknownLogin | NotAnAuditor
+_BAD_ARGUMENTS = BadDatabaseUrl | ToolLogRefused | UnknownLogin | NotAnAuditor | UnknownEvent
 _FILE_FAULTS = FileNotFoundError | PermissionError | IsADirectoryError | NotADirectoryError | UnicodeError
 
 
@@ -92,7 +101,8 @@ def run() -> NoReturn:
 
 
 def _fail(error: Exception) -> NoReturn:
-    bad_input = isinstance(error, BadInput | NotFound | _BAD_ARGUMENTS | _FILE_FAULTS)
+    faults = _BAD_ARGUMENTS | _FILE_FAULTS
+    bad_input = isinstance(error, BadInput | NotFound | faults) or _of_settings(error)
     say(f"error: {_code(error)}: {_told(error)}")
     sys.exit(2 if bad_input else 1)
 
@@ -105,7 +115,19 @@ def _told(error: Exception) -> str:
         if type(cause).__name__ == "InsufficientPrivilege":
             told += "; migrations need the owner's login in COMMITGATE_MIGRATION_DATABASE_URL"
         return told
+    if _of_settings(error):
+        return "; ".join(map(_setting_said, error.errors(include_url=False, include_input=False)))
     return " ".join(str(error).split("\n"))
+
+
+def _of_settings(error: Exception) -> TypeGuard[ValidationError]:
+    return isinstance(error, ValidationError) and error.title == "Settings"
+
+
+def _setting_said(fault: ErrorDetails) -> str:
+    """``COMMITGATE_POOL_SIZE: must be an integer``."""
+    name = "_".join(map(str, fault["loc"])).upper()
+    return f"COMMITGATE_{name}: {fault_said(fault)}"
 
 
 def _code(error: Exception) -> str:
@@ -118,4 +140,4 @@ def _code(error: Exception) -> str:
         return "database_unreachable" if unreachable else "database_error"
     if isinstance(error, _FILE_FAULTS):
         return "file_not_usable"
-    return "invalid_settings" if type(error).__name__ == "ValidationError" else "internal_error"
+    return "invalid_settings" if _of_settings(error) else "internal_error"

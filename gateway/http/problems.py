@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from effects.document import place
+from effects.wording import fault_said
 from gateway.errors import GatewayError, InvalidRequest, Unauthorised, UnsupportedMediaType
 from gateway.wire.problem import MEDIA_TYPE, TYPE_PREFIX
 from ledger import errors as ledger
@@ -55,6 +56,7 @@ _LEDGER: tuple[tuple[type[ledger.LedgerError], int, str | None, str], ...] = (
     (ledger.LeaseLost, 409, None, "The lease is lost"),
     (ledger.LicenceRefused, 409, None, "The database refused the dispatch"),
     (ledger.UnwritableValue, 422, None, "A value cannot be written"),
+    (ledger.UnknownEvent, 404, None, "No such event"),
     (ledger.NotSealed, 409, None, "The event is not covered yet"),
     (ledger.ProofRefused, 422, None, "There is no such proof"),
     (ledger.BadCursor, 422, None, "The cursor cannot be used"),
@@ -88,10 +90,7 @@ def is_unavailable(error: BaseException) -> bool:
 
 def invalid_request(faults: Sequence[Any]) -> InvalidRequest:
     """The error for pydantic's ``faults``; its problem lists the places (``errors[].place``) with a ``reason`` each."""
-    errors = [
-        {"place": _place(fault["loc"]), "reason": str(fault["msg"]).removeprefix("Value error, ")}
-        for fault in faults[:MAX_ERRORS]
-    ]
+    errors = [{"place": _place(fault["loc"]), "reason": fault_said(fault)} for fault in faults[:MAX_ERRORS]]
     first = errors[0]
     return InvalidRequest(f"{first['place'] or 'body'}: {first['reason']}", errors=errors)
 

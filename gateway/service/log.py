@@ -3,23 +3,18 @@
 import base64
 import binascii
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from gateway.errors import NoCheckpoint, UnknownEvent
+from gateway.errors import NoCheckpoint
 from gateway.principal import Principal, Role
 from gateway.service.views import View, event_view
-from ledger.errors import BadCursor, NotSealed
+from ledger.errors import BadCursor
 from ledger.evidence.checkpoint import Checkpoint
 from ledger.evidence.note import body_of
 from ledger.log.entries import SealedEvent, Wanted
 from ledger.log.reader import LogReader
-from ledger.sharding import StreamName
 
 READERS = (Role.AUDITOR, Role.OPERATOR)
-
-Head = Callable[[StreamName], int]
-"""Seq of a stream; 0 where it does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +29,8 @@ class FeedPage:
 class SealedLog:
     """The log of one database. Callers see the events of their own tenant."""
 
-    def __init__(self, reader: LogReader, head: Head) -> None:
+    def __init__(self, reader: LogReader) -> None:
         self._reader = reader
-        self._head = head
         self._log_id: str | None = None
 
     def events(self, principal: Principal, *, after: str | None, limit: int, wanted: Wanted) -> FeedPage:
@@ -70,12 +64,7 @@ class SealedLog:
     def inclusion(self, principal: Principal, commit_key: str, seq: int) -> View:
         """Proof that the newest checkpoint covers an event. Raises ``UnknownEvent``, ``NotSealed`` (try again)."""
         principal.require(*READERS)
-        try:
-            proof = self._reader.inclusion(principal.tenant, commit_key, seq)
-        except NotSealed:
-            if seq > self._head(StreamName.of(principal.tenant, commit_key)):
-                raise UnknownEvent(commit_key, seq) from None
-            raise
+        proof = self._reader.inclusion(principal.tenant, commit_key, seq)
         return {
             "index": proof.index,
             "size": proof.size,

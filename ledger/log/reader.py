@@ -5,7 +5,7 @@ from datetime import UTC
 from sqlalchemy import ColumnElement, Connection, Engine, func, literal_column, select
 from sqlalchemy import text as sql
 
-from ledger.errors import NotSealed, ProofRefused
+from ledger.errors import NotSealed, ProofRefused, UnknownEvent
 from ledger.evidence.tiles import HEIGHT, WIDTH, consistency_path, inclusion_path
 from ledger.evidence.tree import HASH_BYTES
 from ledger.log.entries import Entry, Inclusion, Page, Pending, StoredCheckpoint, Wanted
@@ -104,14 +104,14 @@ class LogReader:
         return [StoredCheckpoint(row.size, row.note, row.at.astimezone(UTC)) for row in rows]
 
     def index_of(self, tenant: str, commit_key: str, seq: int) -> int:
-        """Log index of an event. Raises NotSealed where it has none, or there is no such event."""
+        """Log index of an event. Raises UnknownEvent, and NotSealed where it has none yet."""
         with transaction(self._engine) as connection:
             return _index_of(connection, StreamName.of(tenant, commit_key), seq)
 
     def inclusion(self, tenant: str, commit_key: str, seq: int) -> Inclusion:
         """Proof that the newest checkpoint covers an event.
 
-        Raises NotSealed where the event is unknown, not sealed yet, or no checkpoint covers it yet.
+        Raises UnknownEvent; NotSealed where the event is not sealed yet, or no checkpoint covers it yet.
         """
         stream = StreamName.of(tenant, commit_key)
         with transaction(self._engine) as connection:
@@ -150,7 +150,10 @@ def _index_of(connection: Connection, stream: StreamName, seq: int) -> int:
     query = select(seals).where(of_stream(seals, stream), seals.c.first_seq <= seq)
     row = connection.execute(query.order_by(seals.c.first_seq.desc()).limit(1)).one_or_none()
     if row is None or row.last_seq < seq:
-        raise NotSealed(f"event {seq} of {stream.commit_key!r} is not sealed")
+        known = select(events.c.seq).where(of_stream(events, stream), events.c.seq == seq)
+        if connection.execute(known).one_or_none() is None:
+            raise UnknownEvent(stream.commit_key, seq)
+        raise NotSealed(f"event {seq} of {stream.commit_key!r} is not sealed yet")
     return int(row.first_index + seq - row.first_seq)
 
 

@@ -35,6 +35,18 @@ def test_bad_usage_ends_with_2_in_one_line(
     assert told.count("\n") == 1
 
 
+def test_bad_settings_were_told_in_a_librarys_words_and_as_a_failure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COMMITGATE_POOL_SIZE", "many")
+    monkeypatch.setenv("COMMITGATE_WAKE", "shout")
+    assert _end(monkeypatch, "streams", "list") == 2
+    assert capsys.readouterr().err == (
+        "error: invalid_settings: COMMITGATE_POOL_SIZE: must be an integer;"
+        " COMMITGATE_WAKE: must be 'notify' or 'poll'\n"
+    )
+
+
 def test_a_command_named_alone_shows_its_help(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

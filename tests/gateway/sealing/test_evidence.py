@@ -107,7 +107,8 @@ def test_checkpoints_kept_outside_bind_an_export(
 
 
 def test_a_proof_stands_by_itself(written: int, command: Command, tmp_path: Path) -> None:
-    assert command("ledger", "proof", "turn-1", 2).code == 1
+    ended = command("ledger", "proof", "turn-1", 2)
+    assert (ended.code, ended.err.startswith("error: not_sealed: ")) == (1, True)
     assert command("ledger", "checkpoint", "--sign").told["size"] == written
     proof = command("ledger", "proof", "turn-1", 2)
     assert proof.code == 0
@@ -238,7 +239,14 @@ def test_bad_usage(command: Command, tmp_path: Path) -> None:
     assert command("ledger", "tail", "--after", "nonsense").code == 2
     key = command("ledger", "key").out.strip()
     assert command("ledger", "verify", file, "--key", key).code == 3
-    assert command("ledger", "proof", "none", 1).code == 1
+
+
+@pytest.mark.usefixtures("written")
+def test_an_event_that_does_not_exist_was_called_not_sealed(command: Command) -> None:
+    for place in (("none", 1), ("turn-1", 2**53 - 1)):
+        ended = command("ledger", "proof", *place)
+        assert (ended.code, ended.out) == (2, "")
+        assert ended.err.startswith("error: unknown_event: ")
 
 
 def test_tail_begins_where_it_is_told_to(written: int, command: Command) -> None:

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError
 
-from ledger.errors import NotSealed, ProofRefused
+from ledger.errors import NotSealed, ProofRefused, UnknownEvent
 from ledger.evidence.tiles import root
 from ledger.evidence.tree import verify_consistency, verify_inclusion
 from ledger.log.reader import LogReader
@@ -74,7 +74,7 @@ def test_proofs_of_every_place_and_between_sizes(engine: Engine, reader: LogRead
         with pytest.raises(ProofRefused):
             reader.consistency(old, new)
     for key, seq in (("one", 301), ("three", 1)):
-        with pytest.raises(NotSealed):
+        with pytest.raises(UnknownEvent):
             reader.inclusion(TENANT, key, seq)
 
 
