@@ -11,10 +11,12 @@ from datetime import timedelta
 from typing import Annotated
 
 import typer
+from pydantic_core import ValidationError
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.pool import NullPool
 
 from effects.durations import parse_duration
+from effects.wording import fault_said
 from gateway.apikey import ApiKey
 from gateway.cli.output import Format, FormatOption, chosen, say, show_rows, write_line
 from gateway.database import owner_url
@@ -53,7 +55,7 @@ def create(
 ) -> None:
     """Make a key. It is shown now and never again: only a digest of it is kept."""
     lasts = None if expires is None else _duration(expires)
-    named = Settings(tenant=tenant).tenant if tenant is not None else Settings().tenant
+    named = Settings().tenant if tenant is None else _tenant(tenant)
     key = ApiKey.fresh(secrets.token_bytes)
     with _owner() as engine:
         if if_none and access.any_key(engine):
@@ -104,6 +106,17 @@ def _view(row: KeyRow) -> dict[str, object]:
     del told["digest"]
     state = "revoked" if row.revoked_at is not None else "good" if row.good_at(utc_now()) else "expired"
     return {**told, "roles": list(row.roles), "state": state}
+
+
+def _tenant(text: str) -> str:
+    """A tenant's name, held to the rule of the setting."""
+    try:
+        return Settings(tenant=text).tenant
+    except ValidationError as error:
+        for fault in error.errors(include_url=False, include_input=False):
+            if fault["loc"] == ("tenant",):
+                raise InvalidRequest(f"--tenant: {fault_said(fault)}") from None
+        raise
 
 
 def _duration(text: str) -> timedelta:

@@ -92,6 +92,4 @@ def model_of(model: type[B], value: JSONValue) -> B:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise invalid_request(
-            error.errors(include_url=False, include_input=False, include_context=False)
-        ) from None
+        raise invalid_request(error.errors(include_url=False, include_input=False)) from None

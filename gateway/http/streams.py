@@ -53,7 +53,7 @@ def _open(call: Call, raw: bytes) -> JSONResponse:
     refuse_unbuilt_terms(body)
     asked = model_of(OpenStream, body)
     if asked.tool_calls is None and not _exists(call, asked.commit_key):
-        errors = [{"place": "tool_calls", "reason": "Field required"}]
+        errors = [{"place": "tool_calls", "reason": "missing"}]
         raise InvalidRequest("tool_calls: a new stream needs it", errors=errors)
     view, created = call.services.streams.open(call.principal, asked.commit_key, _terms(call, asked))
     return JSONResponse(view, 201 if created else 200)

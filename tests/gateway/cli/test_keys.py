@@ -88,3 +88,8 @@ def test_no_gateway_is_open_to_other_machines(run: Run) -> None:
     code, _, told = run("serve", "--host", "0.0.0.0", "--port", "0", "--no-dispatch")
     assert code == 1
     assert "open_refused" in told
+
+
+def test_a_tenant_that_is_no_name_was_told_of_the_setting_and_not_of_the_option(run: Run) -> None:
+    code, _, told = run("keys", "create", "--role", "runtime", "--tenant", "the shop")
+    assert (code, told.startswith("error: invalid_request: --tenant: must match ")) == (2, True)

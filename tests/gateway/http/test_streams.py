@@ -42,7 +42,7 @@ def test_makes_a_commit_key_where_none_is_given(front: Front) -> None:
 def test_a_new_stream_says_who_finds_its_calls(front: Front) -> None:
     answer = front.client.post("/v1/streams", json={"commit_key": "nobody-yet"})
     assert problem(answer) == (422, "invalid_request")
-    assert answer.json()["errors"] == [{"place": "tool_calls", "reason": "Field required"}]
+    assert answer.json()["errors"] == [{"place": "tool_calls", "reason": "missing"}]
 
 
 @pytest.mark.parametrize(
