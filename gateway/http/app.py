@@ -23,6 +23,7 @@ from gateway.http import (
 from gateway.http.caller import call_of, identify
 from gateway.http.document import describe
 from gateway.http.doors import Doors
+from gateway.http.draining import Draining
 from gateway.http.following import Followers
 from gateway.http.guard import Guard
 from gateway.http.problems import answer_with_problems
@@ -91,4 +92,5 @@ def create_app(services: Services, settings: HttpSettings) -> FastAPI:
     answer_with_problems(app)
     describe(app)
     app.add_middleware(Guard, doors=lambda: app.state.doors, hosts=settings.hosts, origins=settings.origins)
+    app.add_middleware(Draining)
     return app
