@@ -29,6 +29,7 @@ from gateway.client.errors import (
     GatewayUnreachable,
     ToolFailed,
     ToolUnavailable,
+    TurnNotEntered,
 )
 from gateway.client.flow import answer_of
 from gateway.client.synchronous import Gate, Turn
@@ -56,5 +57,6 @@ __all__ = [
     "ToolFailed",
     "ToolUnavailable",
     "Turn",
+    "TurnNotEntered",
     "answer_of",
 ]

@@ -3,6 +3,7 @@
 ClientError
 ├── GatewayUnreachable      no answer, also after trying again
 ├── GatewayRefused          the gateway said no; ``code`` is that of its problem document
+├── TurnNotEntered          the turn was used without being entered
 ├── Diverged                the ledger holds another call where this one would stand
 └── CallEnded               the call has no answer that a runtime may use; ``intent`` says where it stands
     ├── ToolFailed          the tool itself refused: ``content`` is what it said
@@ -41,6 +42,17 @@ class GatewayRefused(ClientError):
         self.status = status
         self.problem = problem
         super().__init__(f"{self.code}: {problem.get('detail', f'HTTP status {status}')}")
+
+
+class TurnNotEntered(ClientError):
+    """A turn opens its stream where it is entered; before that there is nothing to write to."""
+
+    code = "turn_not_entered"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the turn is not entered: use it inside `with gate.turn(...) as turn:` (`async with` under AsyncGate)"
+        )
 
 
 class Diverged(ClientError):

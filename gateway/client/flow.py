@@ -21,6 +21,7 @@ from gateway.client.errors import (
     Diverged,
     ToolFailed,
     ToolUnavailable,
+    TurnNotEntered,
 )
 from gateway.wire.views import EventsWritten, IntentView, StreamOpened, StreamView
 
@@ -78,12 +79,14 @@ class TurnFlow:
         self.text = ""
         self.head = self.drafted_end = self.round = 0
         self._terms = terms
-        self._epoch = 0
+        self._epoch = 0  # Until it is opened.
         self._calls_made = 0
 
     @property
     def path(self) -> str:
-        """The stream's path."""
+        """The stream's path. Raises ``TurnNotEntered`` while it is not opened here."""
+        if not self._epoch:
+            raise TurnNotEntered
         return f"/v1/streams/{self.commit_key}"
 
     def open(self) -> Flow[None]:

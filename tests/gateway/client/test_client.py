@@ -26,6 +26,7 @@ from gateway.client import (
     GatewayUnreachable,
     ToolFailed,
     Turn,
+    TurnNotEntered,
     answer_of,
 )
 from tests.gateway.client.kinds import Asyncio, Kind, Plain
@@ -188,6 +189,34 @@ def test_nobody_there_is_an_error_with_a_code(kind):
     with pytest.raises(GatewayUnreachable) as nobody, kind.turn("http://127.0.0.1:9"):
         pass
     assert nobody.value.code == "gateway_unreachable"
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [
+        ("call", ("look", {"name": "a"})),
+        ("draft", (["x"],)),
+        ("rule", (0,)),
+        ("accept", (["x"],)),
+        ("write", ([{"type": "stream.finished", "reason": "stop"}],)),
+        ("post", ("look", {"name": "a"}, (0, 1))),
+        ("wait", ("int_0",)),
+        ("look", ()),
+        ("finish", ()),
+    ],
+)
+def test_a_turn_that_was_not_entered_was_told_of_a_bad_writer_epoch(method, arguments):
+    plain, other = Gate("http://127.0.0.1:9", patience=0), AsyncGate("http://127.0.0.1:9", patience=0)
+
+    async def awaited() -> None:
+        async with other:
+            await getattr(other.turn(), method)(*arguments)
+
+    with pytest.raises(TurnNotEntered, match=r"with gate\.turn\(") as blocking, plain:
+        getattr(plain.turn(), method)(*arguments)
+    with pytest.raises(TurnNotEntered):
+        asyncio.run(awaited())
+    assert blocking.value.code == "turn_not_entered"
 
 
 def test_arguments_that_are_no_json_are_an_error_of_the_caller(desk, kind, key):
