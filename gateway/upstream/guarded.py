@@ -65,13 +65,25 @@ def guarded_client(
     A connection is judged when it is made: clients of tables that allow different things must not be the same. What is
     refused is an exception of httpx2 of which ``was_refused`` says so.
     """
+    transport = GuardedTransport(outbound, hosts=hosts, keep_alive=keep_alive, resolve=resolve)
+    return client_over(transport, headers=headers, timeout=timeout or httpx2.Timeout(5.0), auth=auth)
+
+
+def client_over(
+    transport: httpx2.AsyncBaseTransport,
+    *,
+    headers: Mapping[str, str] | None,
+    timeout: httpx2.Timeout,
+    auth: httpx2.Auth | None = None,
+) -> httpx2.AsyncClient:
+    """A client that goes where its transport does and nowhere else: no redirect, cookie or proxy leads it."""
     return httpx2.AsyncClient(
+        transport=transport,
         headers=headers,
-        timeout=timeout or httpx2.Timeout(5.0),
+        timeout=timeout,
         auth=auth,
         follow_redirects=False,
         trust_env=False,
-        transport=GuardedTransport(outbound, hosts=hosts, keep_alive=keep_alive, resolve=resolve),
         # A cookie that one call's answer sets must not travel with the next call, which may be another tenant's.
         cookies=CookieJar(policy=DefaultCookiePolicy(allowed_domains=[])),
     )

@@ -6,7 +6,6 @@ breaks here is noted on the call's ``Passage`` and looks to the SDK like an answ
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Final
 
 import httpx2
@@ -15,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from effects.outbound import host_of
 from effects.strict_json import JSONRefused, parse
 from gateway.upstream.faults import fault_code, is_unclear
-from gateway.upstream.guarded import ADDRESS_REFUSED, GuardedTransport, was_refused
+from gateway.upstream.guarded import ADDRESS_REFUSED, GuardedTransport, client_over, was_refused
 from gateway.upstream.http import CONNECT_TIMEOUT
 from gateway.upstream.mcp.access import Access
 from gateway.upstream.mcp.line import Line
@@ -191,14 +190,7 @@ async def web_line(url: str, wire: Wire) -> AsyncIterator[Line]:
     """A line to the server at ``url``. Nothing is sent yet."""
     headers = {"User-Agent": "commitgate", "Accept-Encoding": "identity"}
     async with (
-        httpx2.AsyncClient(
-            transport=wire,
-            headers=headers,
-            timeout=OPENING,
-            follow_redirects=False,
-            trust_env=False,
-            cookies=CookieJar(policy=DefaultCookiePolicy(allowed_domains=[])),
-        ) as client,
+        client_over(wire, headers=headers, timeout=OPENING) as client,
         streamable_http_client(url, http_client=client, max_sse_event_size=LARGEST_MESSAGE) as (read, write),
     ):
         yield Line(read, write)
