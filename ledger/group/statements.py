@@ -96,7 +96,8 @@ order by r.shard, r.tenant, r.commit_key, r.intent_id
 
 CLOSE_LICENCES = """
 update ledger.dispatches d
-set open = false, unsent = d.unsent or r.unsent, once_key = case when r.unsent then null else d.once_key end
+set open = false, lease_until = least(d.lease_until, clock_timestamp()), unsent = d.unsent or r.unsent,
+    once_key = case when r.unsent then null else d.once_key end
 from json_to_recordset(%s::json)
     as r (shard smallint, tenant text, commit_key text, intent_id text, attempt int, epoch bigint, worker text,
         unsent boolean)

@@ -53,6 +53,17 @@ def test_a_probe_that_finds_the_effect_settles_the_doubt(floor: Floor) -> None:
     assert len(floor.tools.received("/cancel")) == 1
 
 
+def test_a_loss_that_the_dispatcher_itself_recorded_was_not_probed_until_the_lease_was_over(
+    floor: Floor,
+) -> None:
+    floor.tools.behave("/look", ok({"status": "cancelled"}))
+    turn = doubtful(floor)
+    with floor.dispatching(with_settings(lease_floor=3600.0)):
+        intent = turn.until(IntentState.SETTLED, final=True)
+    assert intent.result_status is ResultStatus.HAPPENED_UNKNOWN_RESULT
+    assert len(floor.tools.received("/cancel")) == 1
+
+
 def test_that_nothing_happened_is_believed_only_once_nothing_can_be_on_its_way(floor: Floor) -> None:
     floor.tools.behave("/look", ok({"status": "open"}))
     turn = doubtful(floor)
