@@ -1,7 +1,8 @@
 """The prober: for calls in doubt whose tool declares a probe, asks the world what became of them.
 
 A doubt is claimed by a conditional update of its licence, which is closed and whose lease has no other use any more: until
-that runs out no dispatcher probes it. Closing the licence ended the lease, so the first probe waits for none. Two that probe at once do no harm: the answer of one of them is recorded.
+that runs out no dispatcher probes it. Closing the licence ended the lease, so the first probe waits for none. Two that probe
+at once do no harm: the answer of one of them is recorded.
 """
 
 import asyncio
