@@ -1,7 +1,6 @@
 """A dump that is read back, and memories of a database that another one took the place of."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
@@ -13,17 +12,10 @@ from ledger.connect import connect
 from ledger.errors import LedgerUnavailable
 from ledger.incarnation import RESTORED
 from tests.failover.servers import DATABASE, SUPERUSER, Fleet, Machine, Server, both
-from tests.gateway.dispatcher.floor import TENANT, Clock, Floor
+from tests.gateway.dispatcher.floor import TENANT, Clock, floor_over
 from tests.gateway.toolserver import ToolServer, eventually
 from tests.ledger.story import KEY, accepted, opened, these
 from tests.postgres import OWNER
-
-
-@contextmanager
-def floor_over(url: str, tools: ToolServer) -> Iterator[Floor]:
-    engine = connect(url)
-    yield Floor(engine, tools, Clock())
-    engine.dispose()
 
 
 def dump(machine: Machine, server: Server, file: Path) -> None:

@@ -1,8 +1,6 @@
 """Databases that came back without what they knew: noticed, in doubt, and nothing is sent again."""
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,28 +11,19 @@ from gateway.dispatcher.witness import WitnessFile
 from gateway.principal import everyone
 from gateway.service.doubts import Doubts
 from gateway.service.scanning import find_blocks
-from ledger.connect import connect
 from ledger.incarnation import RESTORED
 from ledger.rebuild import check
 from ledger.reconcile.finding import FindingKind
 from ledger.reconcile.run import Options, run
 from tests.failover.servers import DATABASE, Fleet, Server, both
-from tests.gateway.dispatcher.floor import TENANT, Clock, Floor, with_settings
-from tests.gateway.toolserver import ToolServer, eventually
+from tests.gateway.dispatcher.floor import TENANT, Floor, floor_over, with_settings
+from tests.gateway.toolserver import eventually
 
 PATIENT = with_settings(lease_floor=60.0)
 WRITES = 5
 ONCE = {"/write": WRITES + 2, "/put": 1, "/read": 1}
 NO_WRITE_TWICE = {"/write": WRITES + 2, "/put": 2, "/read": 2}
 """What arrives in all where what may be repeated was, and nothing else."""
-
-
-@contextmanager
-def floor_over(url: str) -> Iterator[Floor]:
-    engine = connect(url)
-    with ToolServer() as tools:
-        yield Floor(engine, tools, Clock())
-    engine.dispose()
 
 
 class Story:

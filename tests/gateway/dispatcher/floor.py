@@ -5,7 +5,7 @@ import itertools
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -24,6 +24,7 @@ from gateway.turn.tokens import TokenEvent
 from gateway.upstream.http import HttpUpstream
 from gateway.upstream.port import Upstream
 from ledger.append import Ledger
+from ledger.connect import connect
 from ledger.errors import LedgerUnavailable
 from ledger.events import Event, EventType
 from ledger.sharding import StreamName
@@ -65,6 +66,20 @@ class Clock:
 
     def skip(self, seconds: float) -> None:
         self._ahead += timedelta(seconds=seconds)
+
+
+@contextmanager
+def floor_over(url: str, tools: ToolServer | None = None) -> Iterator["Floor"]:
+    """A floor over a database; with a tool server of its own where none is given. Nothing is connected afterwards."""
+    engine = connect(url)
+    with nullcontext(tools) if tools is not None else ToolServer() as serving:
+        floor = Floor(engine, serving, Clock())
+        try:
+            yield floor
+        finally:
+            # A thread of the ledger may decide still for a dispatcher that was stopped, on a connection of the engine.
+            floor.ledger.close()
+    engine.dispose()
 
 
 @dataclass

@@ -11,12 +11,10 @@ from gateway.service.tables import EffectTables
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
 from ledger.change import SideRow
-from ledger.connect import connect
 from ledger.errors import LedgerUnavailable
 from ledger.events import EventType
 from ledger.sharding import StreamName
-from tests.gateway.dispatcher.floor import TENANT, Clock, Floor
-from tests.gateway.toolserver import ToolServer
+from tests.gateway.dispatcher.floor import TENANT, Floor, floor_over
 from tests.postgres import TestDatabase
 
 NUMBER = 30
@@ -38,10 +36,8 @@ class Looks(EffectTables):
 
 @pytest.fixture
 def floor(database: TestDatabase) -> Iterator[Floor]:
-    engine = connect(database.service_url)
-    with ToolServer() as tools:
-        yield Floor(engine, tools, Clock())
-    engine.dispose()
+    with floor_over(database.service_url) as floor:
+        yield floor
 
 
 def label(unfolding: Unfolding, _force: TableInForce) -> tuple[SideRow, ...]:

@@ -14,20 +14,15 @@ from gateway.service.streams import Streams
 from gateway.service.tables import EffectTables
 from gateway.turn.scanner import BlockScanner
 from ledger.braking.stops import Stops
-from ledger.connect import connect
-from tests.gateway.dispatcher.floor import TENANT, Clock, Floor
-from tests.gateway.toolserver import ToolServer
+from tests.gateway.dispatcher.floor import TENANT, Floor, floor_over
 from tests.postgres import TestDatabase
 
 
 @pytest.fixture
 def floor(database: TestDatabase) -> Iterator[Floor]:
-    engine = connect(database.service_url)
-    with ToolServer() as tools:
-        floor = Floor(engine, tools, Clock())
+    with floor_over(database.service_url) as floor:
         watched(floor)
         yield floor
-    engine.dispose()
 
 
 def watched(floor: Floor) -> None:
