@@ -164,8 +164,10 @@ class _Claim:
         self.assignment, self.asking = None, None
         intent = unfolding.state.intents.get(intent_id)
         limits = force.limits_of(None if intent is None else intent.tool)
-        if limits and intent is not None and intent.state is IntentState.RELEASED and not self._admitted:
-            self.asking = Asking(self._call.stream, intent_id, intent.attempts, limits)
+        if limits and not self._admitted:
+            # What is not released now is not to be released here, and sent in one: nobody would have let it in.
+            if intent is not None and intent.state is IntentState.RELEASED:
+                self.asking = Asking(self._call.stream, intent_id, intent.attempts, limits)
             return ()
         self.assignment = dispatching.claim(
             unfolding, force, intent_id, worker=self._worker, epoch=FIRST_EPOCH

@@ -8,21 +8,28 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 import pytest
 
 from effects.intent import IntentState
+from effects.table import EffectTable
+from gateway.dispatcher.claim import _Claim
+from gateway.dispatcher.settings import DispatcherSettings
 from gateway.principal import everyone
 from gateway.service.views import reasons_under
 from gateway.turn.opening import StreamTerms
+from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
 from ledger.append import Ledger
 from ledger.braking.admission import Admissions, Asking, Refusal
 from ledger.errors import LedgerUnavailable
 from ledger.events import EventType
 from ledger.sharding import StreamName
+from ledger.work import ReleasedCall
 from tests.gateway.dispatcher.floor import TENANT, Floor, Turn, spelled
 from tests.gateway.toolserver import Exchange, eventually, ok
+from tests.gateway.turn.desk import Desk, spell, table
 from tests.postgres import TestDatabase
 
 
@@ -180,3 +187,23 @@ def test_a_limited_tool_was_shut_for_ever_once_the_database_went_away_before_its
         away[0] = True
         floor.turn("limited", key="after").until(IntentState.SETTLED)
         assert not away[0]
+
+
+def test_a_call_whose_retry_came_due_while_it_was_claimed_went_past_the_limits() -> None:
+    force = TableInForce(
+        1, EffectTable.from_document(table().table.document() | {"limits": {"concurrency": 1}})
+    )
+    desk = Desk(force)
+    desk.accept(spell("put", name="x"))
+    found = ReleasedCall(StreamName.of("t", "k"), desk.intent("put").intent_id, "put")
+    desk.claim(desk.intent("put"))
+    desk.lose(desk.intent("put"), retry_after=1.0)
+    claiming = _Claim(found, "w", DispatcherSettings())
+    later = Unfolding(desk.state, desk.now + timedelta(seconds=2))
+    assert (claiming(later, force), claiming.assignment, claiming.asking) == ((), None, None)
+    # The control: once it is released it asks to be let in, and then it is sent.
+    desk.wait(2)
+    assert claiming(Unfolding(desk.state, desk.now), force) == ()
+    assert claiming.asking is not None
+    let_in = _Claim(found, "w", DispatcherSettings(), admitted=True)
+    assert let_in(Unfolding(desk.state, desk.now), force)
