@@ -1,13 +1,15 @@
 """The schema of a tool's arguments, checked on what was accepted before anything is sent.
 
-JSON Schema 2020-12 (https://json-schema.org/draft/2020-12). An operator writes it, or a server did that nobody here
-trusts, so what could reach out, never end or cost without bound is refused when the table is read:
+JSON Schema of the draft that it names, 2020-12 where it names none (``effects.schema_drafts``). An operator writes it,
+or a server did that nobody here trusts, so what could reach out, never end or cost without bound is refused when the table
+is read:
 
 - references lead to a place of the same schema (``#/$defs/item``) and never round in a circle without going into the
   value; ``$id``, ``$anchor``, ``$dynamicRef`` and their like are not taken, and nothing is ever fetched;
 - patterns run on an engine without backtracking (Rust's ``regex``), which has no look-around and no back-references:
   one match costs time in proportion to the text;
-- words of older drafts that 2020-12 would silently pass over (``dependencies``, ``additionalItems``) are not taken.
+- words of other drafts that the schema's own would silently pass over (``dependencies`` in 2020-12, ``if`` in draft-04)
+  are not taken.
 
 ``format`` says nothing here, and ``default`` adds nothing: arguments are sent as they were accepted.
 """
@@ -28,6 +30,7 @@ from pydantic_core import SchemaValidator, core_schema
 
 from effects.canonical import canonical
 from effects.document import place
+from effects.schema_drafts import DRAFTS, draft_of
 from effects.schema_places import check_references
 
 MAX_ARGUMENTS = 1024 * 1024
@@ -41,8 +44,6 @@ MAX_PATTERN = 1000
 
 MAX_TOLD = 200
 """Longest path and reason of a fault, in characters."""
-
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _steps: ContextVar[list[int]] = ContextVar("steps")
 
@@ -78,21 +79,19 @@ class ArgumentSchema:
         """Compile ``document``, a JSON value. ValueError where it is no object, no schema, or not taken (module)."""
         if not isinstance(document, dict):
             raise ValueError("a schema is a JSON object")
-        if document.get("$schema", DIALECT) != DIALECT:
-            raise ValueError(f"$schema: only {DIALECT} is taken")
+        draft = draft_of(document)
         try:
-            Draft202012Validator.check_schema(document, format_checker=FormatChecker(()))
+            cast(Any, draft.library).check_schema(document, format_checker=FormatChecker(()))
         except SchemaError as error:
-            raise ValueError(
-                f"{_path(error.absolute_path, None) or 'schema'}: no JSON Schema 2020-12"
-            ) from None
+            place_of_it = _path(error.absolute_path, None) or "schema"
+            raise ValueError(f"{place_of_it}: no JSON Schema {draft.name}") from None
         except RecursionError:
             raise ValueError("a schema nested too deeply") from None
-        places = check_references(document)
+        places = check_references(document, draft)
         for pattern in places.patterns:
             _pattern(pattern)
         # In canonical order, so that the first fault is the same wherever the table is read from.
-        return cls(document, _Checker(json.loads(canonical(document))), places.names)
+        return cls(document, _CHECKERS[draft.name](json.loads(canonical(document))), places.names)
 
     def fault(self, arguments: Mapping[str, object]) -> ArgumentFault | None:
         """What is wrong with the arguments (JSON values), None if nothing is. Never raises on account of them."""
@@ -206,7 +205,14 @@ _OWN: Mapping[str, Keyword] = {
     "additionalProperties": _check_additional,
     "uniqueItems": _check_unique,
 }
-_Checker = extend(  # type: ignore[no-untyped-call]
-    Draft202012Validator,
-    {name: _counted(_OWN.get(name, keyword)) for name, keyword in Draft202012Validator.VALIDATORS.items()},
-)
+# That of 2019-09 takes the words of a subschema for names of members.
+_UNEVALUATED = {"unevaluatedProperties": Draft202012Validator.VALIDATORS["unevaluatedProperties"]}
+
+
+def _checker(library: Any) -> type[Validator]:
+    own = {**_UNEVALUATED, **_OWN}
+    words = {name: _counted(own.get(name, keyword)) for name, keyword in library.VALIDATORS.items()}
+    return cast("type[Validator]", extend(library, words))  # type: ignore[no-untyped-call]
+
+
+_CHECKERS: Mapping[str, type[Validator]] = {draft.name: _checker(draft.library) for draft in DRAFTS.values()}

@@ -1,42 +1,31 @@
 """The places of a JSON Schema where a schema stands, and what may lead from one to another."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from effects.document import place
+from effects.schema_drafts import Draft
 from effects.strict_json import JSONValue
 
 Pointer = tuple[str | int, ...]
 """A place in a document, from its root."""
 
-_IN_PLACE = {"allOf": "list", "anyOf": "list", "oneOf": "list", "dependentSchemas": "map"} | dict.fromkeys(
+# Of all drafts; a word that a draft does not know is none of its words, or not taken. "some": one, or a list of them.
+_IN_PLACE = {"allOf": "list", "anyOf": "list", "oneOf": "list"} | dict.fromkeys(
     ("not", "if", "then", "else"), "one"
 )
-_INWARD = {"prefixItems": "list", "properties": "map", "patternProperties": "map"} | dict.fromkeys(
+_IN_PLACE |= {"dependentSchemas": "map", "dependencies": "map"}
+_INWARD = {"prefixItems": "list", "items": "some", "properties": "map", "patternProperties": "map"}
+_INWARD |= dict.fromkeys(
     (
-        *("items", "contains", "additionalProperties", "propertyNames"),
+        *("additionalItems", "contains", "additionalProperties", "propertyNames"),
         *("unevaluatedItems", "unevaluatedProperties", "contentSchema"),
     ),
     "one",
 )
 _STORED = {"$defs": "map", "definitions": "map"}
 _KINDS = _IN_PLACE | _INWARD | _STORED
-
-_NOT_TAKEN = frozenset(
-    {
-        *(
-            "$id",
-            "$anchor",
-            "$dynamicRef",
-            "$dynamicAnchor",
-            "$recursiveRef",
-            "$recursiveAnchor",
-            "$vocabulary",
-        ),
-        *("dependencies", "additionalItems"),
-    }
-)
 
 
 @dataclass(slots=True)
@@ -53,15 +42,15 @@ class SchemaPlaces:
     words: frozenset[str] = frozenset()
 
 
-def check_references(document: dict[str, JSONValue]) -> SchemaPlaces:
-    """Walk a valid schema. ValueError where it uses what is not taken (``effects.arguments``), with the place."""
+def check_references(document: dict[str, JSONValue], draft: Draft) -> SchemaPlaces:
+    """Walk a valid schema of ``draft``. ValueError where it uses what is not taken (``effects.arguments``), with the place."""
     places = SchemaPlaces()
     left: list[tuple[Pointer, JSONValue]] = [((), document)]
     while left:
         at, schema = left.pop()
         places.leads[at] = []
         if isinstance(schema, dict):
-            _note(places, at, schema)
+            _note(places, at, schema, draft)
             left += [(inner, found) for _, inner, found in _inner(at, schema)]
     for source, target in places.references:
         if target not in places.leads:
@@ -73,18 +62,27 @@ def check_references(document: dict[str, JSONValue]) -> SchemaPlaces:
     return places
 
 
-def _note(places: SchemaPlaces, at: Pointer, schema: dict[str, JSONValue]) -> None:
-    refused = _NOT_TAKEN & schema.keys()
+def referred(document: Mapping[str, object], reference: str) -> object:
+    """What ``reference`` names in a schema that ``check_references`` took."""
+    found: object = document
+    for step in _target((), reference):
+        found = found[step]  # type: ignore[index]
+    return found
+
+
+def _note(places: SchemaPlaces, at: Pointer, schema: dict[str, JSONValue], draft: Draft) -> None:
+    refused = draft.not_taken & schema.keys()
     if at and "$schema" in schema:
         refused |= {"$schema"}
     if refused:
         raise ValueError(f"{_told((*at, min(refused)))}: not taken here")
     places.words |= schema.keys()
-    places.leads[at] = [inner for word, inner, _ in _inner(at, schema) if word in _IN_PLACE]
     reference = schema.get("$ref")
+    if reference is None or not draft.reference_alone:
+        places.leads[at] = [inner for word, inner, _ in _inner(at, schema) if word in _IN_PLACE]
     if isinstance(reference, str):
         places.references.append((at, _target(at, reference)))
-    for word in ("properties", "dependentSchemas"):
+    for word in ("properties", "dependentSchemas", "dependencies"):
         declared = schema.get(word)
         places.names |= declared.keys() if isinstance(declared, dict) else frozenset()
     if isinstance(pattern := schema.get("pattern"), str):
@@ -96,12 +94,17 @@ def _note(places: SchemaPlaces, at: Pointer, schema: dict[str, JSONValue]) -> No
 def _inner(at: Pointer, schema: dict[str, JSONValue]) -> Iterator[tuple[str, Pointer, JSONValue]]:
     for word, value in schema.items():
         kind = _KINDS.get(word)
-        if kind == "one":
-            yield word, (*at, word), value
-        elif kind == "list" and isinstance(value, list):
+        if kind in ("list", "some") and isinstance(value, list):
             yield from ((word, (*at, word, index), found) for index, found in enumerate(value))
+        elif kind in ("one", "some"):
+            yield word, (*at, word), value
         elif kind == "map" and isinstance(value, dict):
-            yield from ((word, (*at, word, name), found) for name, found in value.items())
+            # A list there is one of names, of ``dependencies``.
+            yield from (
+                (word, (*at, word, name), found)
+                for name, found in value.items()
+                if not isinstance(found, list)
+            )
 
 
 def _target(at: Pointer, reference: str) -> Pointer:
@@ -113,7 +116,7 @@ def _target(at: Pointer, reference: str) -> Pointer:
     steps = [step.replace("~1", "/").replace("~0", "~") for step in unquote(reference[2:]).split("/")]
     pointer: list[str | int] = []
     for step in steps if reference != "#" else []:
-        in_list = bool(pointer) and _KINDS.get(str(pointer[-1])) == "list"
+        in_list = bool(pointer) and _KINDS.get(str(pointer[-1])) in ("list", "some")
         pointer.append(int(step) if in_list and step.isdecimal() and len(step) < 9 else step)
     return tuple(pointer)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
+from jsonschema import Draft7Validator, Draft201909Validator, Draft202012Validator
 
 from effects.arguments import MAX_STEPS, MAX_TOLD, ArgumentSchema
 from effects.errors import EffectTableRefused
@@ -23,6 +23,15 @@ ORDER = {
     "additionalProperties": False,
     "$defs": {"item": {"type": "object", "properties": {"count": {"type": "integer", "minimum": 1}}}},
 }
+
+
+DRAFT_04, DRAFT_07 = (f"http://json-schema.org/draft-0{number}/schema#" for number in (4, 7))
+OTHER_DRAFTS = [
+    DRAFT_04,
+    DRAFT_07.replace("7", "6"),
+    DRAFT_07,
+    "https://json-schema.org/draft/2019-09/schema",
+]
 
 
 def fault(schema: dict[str, Any], arguments: dict[str, Any]) -> tuple[str, str] | None:
@@ -79,8 +88,23 @@ def test_a_fault_tells_neither_values_nor_names_of_the_arguments() -> None:
         (True, "a JSON object"),
         ({"type": "strin"}, "no JSON Schema 2020-12"),
         ({"items": [{}]}, "no JSON Schema 2020-12"),
+        ({"$schema": DRAFT_04, "properties": {"a": True}}, "no JSON Schema draft-04"),
         ({"properties": {"a": {"minimum": "1"}}}, "properties.a.minimum"),
-        ({"$schema": "http://json-schema.org/draft-07/schema#"}, "$schema"),
+        ({"$schema": "http://json-schema.org/draft-03/schema#"}, "no draft that is taken"),
+        ({"$schema": "http://json-schema.org/schema#"}, "no draft that is taken"),
+        ({"$schema": "http://127.0.0.1:9/draft-07/schema#"}, "no draft that is taken"),
+        ({"$schema": 7}, "no draft that is taken"),
+        ({"properties": {"a": {"$schema": DRAFT_07}}}, "not taken"),
+        ({"$schema": DRAFT_04, "id": "http://127.0.0.1:9/a"}, "not taken"),
+        ({"$schema": DRAFT_04, "if": {}}, "not taken"),
+        ({"$schema": DRAFT_07, "prefixItems": [{}]}, "not taken"),
+        ({"$schema": DRAFT_07, "minContains": 1}, "not taken"),
+        (
+            {"$schema": "https://json-schema.org/draft/2019-09/schema", "dependencies": {"a": ["b"]}},
+            "not taken",
+        ),
+        ({"$schema": DRAFT_07, "items": [{"$ref": "#/items/0"}]}, "comes back to itself"),
+        ({"$schema": DRAFT_07, "dependencies": {"a": {"$ref": "#"}}}, "comes back to itself"),
         ({"$ref": "http://127.0.0.1:9/schema"}, "nothing is fetched"),
         ({"properties": {"a": {"$ref": "other.json"}}}, "nothing is fetched"),
         ({"allOf": [{"$ref": "#anchor"}]}, "nothing is fetched"),
@@ -175,9 +199,104 @@ schemas = st.recursive(
 @given(
     schemas.filter(lambda schema: isinstance(schema, dict)),
     st.dictionaries(st.sampled_from("abc"), json_values),
+    st.sampled_from([Draft7Validator, Draft201909Validator, Draft202012Validator]),
 )
-def test_it_judges_as_the_library_does(schema: dict[str, Any], arguments: dict[str, Any]) -> None:
-    assert (fault(schema, arguments) is None) == Draft202012Validator(schema).is_valid(arguments)
+def test_it_judges_as_the_library_does(schema: dict[str, Any], arguments: dict[str, Any], draft: Any) -> None:
+    named = {"$schema": draft.META_SCHEMA["$schema"], **schema}
+    assert (fault(named, arguments) is None) == draft(named).is_valid(arguments)
+
+
+@pytest.mark.parametrize("draft", OTHER_DRAFTS)
+def test_a_schema_that_names_an_older_draft_was_refused(draft: str) -> None:
+    schema = {
+        "$schema": draft,
+        "$ref": "#/definitions/order",
+        "definitions": {
+            "order": {
+                "type": "object",
+                "properties": {
+                    "id": {"type": "string", "pattern": "^W"},
+                    "item": {"$ref": "#/definitions/item"},
+                    "pair": {
+                        "items": [{"type": "integer"}, {"$ref": "#/definitions/item"}],
+                        "additionalItems": False,
+                    },
+                },
+                "required": ["id"],
+                "additionalProperties": False,
+            },
+            "item": {"type": "object", "properties": {"count": {"type": "integer", "minimum": 1}}},
+        },
+    }
+    right = {"id": "W1", "item": {"count": 2}, "pair": [1, {"count": 1}]}
+    assert fault(schema, right) is None
+    for wrong, path in (
+        ({"id": "V1"}, "id"),
+        ({**right, "item": {"count": 0}}, "item.count"),
+        ({**right, "pair": [1, {"count": 0}]}, "pair[1].count"),
+        ({**right, "pair": [1, {}, 3]}, "pair"),
+        ({**right, "other": 1}, ""),
+    ):
+        found = fault(schema, wrong)
+        assert found is not None
+        assert found[0] == path
+    # Without a draft of its own it is held against 2020-12, which has no lists of items.
+    with pytest.raises(ValueError, match="no JSON Schema 2020-12"):
+        ArgumentSchema.compile({name: value for name, value in schema.items() if name != "$schema"})
+
+
+@pytest.mark.parametrize("draft", OTHER_DRAFTS)
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"definitions": {"a": {"$ref": "http://127.0.0.1:9/schema"}}},
+        {"items": [{"$ref": "other.json#/definitions/a"}]},
+        {"additionalItems": {"$ref": "http://127.0.0.1:9/schema"}},
+        {"$ref": "#/definitions/a", "definitions": {"a": {"$ref": "http://127.0.0.1:9/schema"}}},
+    ],
+    ids=["definitions", "items", "additional-items", "through-definitions"],
+)
+def test_remote_references_are_refused_in_every_draft(draft: str, schema: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="nothing is fetched"):
+        ArgumentSchema.compile({"$schema": draft, **schema})
+
+
+@pytest.mark.parametrize("draft", OTHER_DRAFTS[:3])
+def test_dependencies_judge_where_the_draft_has_them(draft: str) -> None:
+    schema = {"$schema": draft, "dependencies": {"a": ["b"], "c": {"required": ["d"]}}}
+    assert fault(schema, {"a": 1, "b": 2}) is None
+    assert fault(schema, {"a": 1}) is not None
+    assert fault(schema, {"c": 1}) == ("", "lacks 'd'")
+    remote = {"$schema": draft, "dependencies": {"a": {"$ref": "http://127.0.0.1:9/"}}}
+    with pytest.raises(ValueError, match="nothing is fetched"):
+        ArgumentSchema.compile(remote)
+
+
+def test_each_draft_has_numbers_of_its_own() -> None:
+    assert fault(
+        {"$schema": DRAFT_04, "properties": {"a": {"minimum": 1, "exclusiveMinimum": True}}}, {"a": 1}
+    )
+    assert fault({"$schema": DRAFT_07, "properties": {"a": {"exclusiveMinimum": 1}}}, {"a": 1})
+    with pytest.raises(ValueError, match="exclusiveMinimum"):
+        ArgumentSchema.compile({"$schema": DRAFT_07, "exclusiveMinimum": True})
+
+
+def test_what_stands_beside_a_reference_says_nothing_in_older_drafts() -> None:
+    schema = {
+        "properties": {"a": {"$ref": "#/definitions/n", "maximum": 1}},
+        "definitions": {"n": {"type": "integer"}},
+    }
+    assert fault(schema, {"a": 2}) is not None
+    assert fault({"$schema": DRAFT_07, **schema}, {"a": 2}) is None
+
+
+def test_members_that_additional_properties_judged_are_evaluated_in_2019_09_too() -> None:
+    schema = {
+        "$schema": OTHER_DRAFTS[-1],
+        "allOf": [{"additionalProperties": {"type": "integer"}}],
+        "unevaluatedProperties": False,
+    }
+    assert fault(schema, {"a": 1}) is None
 
 
 def test_a_table_holds_schemas_and_says_where_one_is_refused() -> None:

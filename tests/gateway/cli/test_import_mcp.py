@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from effects.classes import EffectClass
+from effects.errors import EffectTableRefused
 from effects.table import EffectTable
 from gateway.cli import main
 from gateway.errors import InvalidRequest
@@ -100,6 +101,22 @@ def test_what_a_table_cannot_hold_is_refused(
 ) -> None:
     with pytest.raises(InvalidRequest):
         fragment(SHOP, "shop", tools, pinned=pinned)
+
+
+def test_a_tool_whose_schema_names_an_older_draft_could_not_be_imported() -> None:
+    schema = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "type": "object",
+        "properties": {"item": {"$ref": "#/definitions/item"}},
+        "definitions": {"item": {"type": "integer"}},
+    }
+    table = EffectTable.parse(fragment(SHOP, "shop", [TOOL | {"inputSchema": schema}], pinned={}))
+    assert table.classify("tool", {"item": 1}).fault is None
+    assert table.classify("tool", {"item": "1"}).fault is not None
+    unknown = schema | {"$schema": "http://json-schema.org/draft-03/schema#"}
+    with pytest.raises(EffectTableRefused, match="no draft that is taken") as refused:
+        EffectTable.parse(fragment(SHOP, "shop", [TOOL | {"inputSchema": unknown}], pinned={}))
+    assert (refused.value.code, refused.value.path) == ("effect_table_refused", "tools.tool.schema")
 
 
 def test_a_server_without_tools_is_an_empty_table() -> None:
