@@ -11,8 +11,8 @@
 White space between the tags counts for nothing. A value is the text between its tags without one line end at either side,
 exactly as it stands: nothing is unescaped and nothing typed. The form has no JSON, so ``arguments_raw`` is made here: the
 canonical JSON (RFC 8785) of an object with every value as a *string*, in which each byte is one of the accepted text or
-follows from it. What a tool wants as a number it has to take as a string; what a schema says otherwise is refused, not
-converted. ``Call.built`` says that these bytes are not in the text.
+follows from it. Which of them a tool wants as a number only its schema knows; whoever has the effect table types them
+(``effects.typed_texts``). ``Call.built`` says that these bytes are not in the text.
 
 The form cannot escape its own tags. Inside a value only ``</parameter>`` counts, so a block is not ended, and none begun,
 by what a value quotes; but a value that holds a tag of the form is refused (``tag_in_value``), since a forgotten

@@ -1,6 +1,7 @@
 """Blocks as the tokens spell them: found, held as intents, cleared or voided as rulings come in."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from decoding.calls.block import Block, Call
 from effects.canonical import digest
@@ -35,8 +36,13 @@ def follow_tokens(
                 continue  # What ends it is the next opener, and that may still be rejected.
             known = intent_id(unfolding.state, name, block.start, call.ordinal, block_round(branch, block))
             if known not in unfolding.state.intents:
-                hold(unfolding, branch, block, call, force)
+                hold(unfolding, branch, block, typed(call, force), force)
     clear_decided(unfolding, name)
+
+
+def typed(call: Call, force: TableInForce) -> Call:
+    """A call as the table in force has it: arguments that a detector built from texts get the types of the tool's schema."""
+    return replace(call, arguments_raw=force.typed(call.tool, call.arguments_raw)) if call.built else call
 
 
 def hold(

@@ -16,7 +16,7 @@ from gateway.errors import (
     UnknownBranch,
     WrongRound,
 )
-from gateway.turn.blocks import arguments_digest, clear_decided, hold
+from gateway.turn.blocks import arguments_digest, clear_decided, hold, typed
 from gateway.turn.finished_call import FRONT
 from gateway.turn.scanner import BlockScanner
 from gateway.turn.tables import TableInForce
@@ -67,7 +67,7 @@ def post_intent(
     if any(branch.token(place).seq in unfolding.state.redacted for place in range(posted.end)):
         # Where a block begins follows from everything before it.
         raise Redacted("tokens up to the end of the span are redacted")
-    block, call = _spelled(scanner.blocks(unfolding.state, branch), posted)
+    block, call = _spelled(scanner.blocks(unfolding.state, branch), posted, force)
     intent = hold(unfolding, branch, block, call, force, posted.call_id)
     clear_decided(unfolding, branch.name)
     return unfolding.intent(intent.intent_id), False
@@ -148,13 +148,13 @@ def _check_neighbours(unfolding: Unfolding, posted: PostedIntent, known: Intent 
         raise SpanOrder(f"a living intent stands later, at {later[0].start}")
 
 
-def _spelled(blocks: tuple[Block, ...], posted: PostedIntent) -> tuple[Block, Call]:
+def _spelled(blocks: tuple[Block, ...], posted: PostedIntent, force: TableInForce) -> tuple[Block, Call]:
     here = [(b, c) for b in blocks for c in b.calls if b.start == posted.start]
     if not any(block.end == posted.end for block, _ in here):
         raise DivergesFromTokens("span", "the tokens spell no call block with this span")
     found = [(b, c) for b, c in here if c.ordinal == posted.ordinal and b.end == posted.end]
     if not found:
         raise DivergesFromTokens("ordinal", "the block has no call with this ordinal")
-    block, call = found[0]
+    block, call = found[0][0], typed(found[0][1], force)
     _check_call(call.tool, arguments_digest(call.arguments_raw), posted)
     return block, call

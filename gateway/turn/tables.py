@@ -5,9 +5,11 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from effects.arguments import MAX_ARGUMENTS, TOO_LONG
+from effects.canonical import canonical
 from effects.limits import Limits
 from effects.strict_json import JSONRefused, parse
 from effects.table import Classification, EffectTable
+from effects.typed_texts import typed
 from gateway.turn.brakes import EVERY_TOOL, NONE, Brakes
 
 REMEMBERED = 10_000
@@ -67,6 +69,14 @@ class TableInForce:
             known = self._judge(tool or "", arguments_raw)
             self._known.keep(call, known)
         return known
+
+    def typed(self, tool: str | None, built: str | None) -> str | None:
+        """Arguments that were built from texts (``Call.built``), each text as the tool's schema wants it."""
+        entry = self.table.tools.get(tool or "")
+        if entry is None or entry.arguments_schema is None or built is None or len(built) > MAX_ARGUMENTS:
+            return built
+        texts = arguments(built)
+        return built if texts is None else canonical(typed(entry.arguments_schema.document, texts)).decode()
 
     def limits_of(self, tool: str | None) -> Mapping[str, Limits]:
         """The limits that a call of ``tool`` keeps to: its own, and under ``*`` those of all tools together."""
