@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 
 from gateway.upstream.callables import current_call
-from tests.crash.world import Acting, Broken, Present, World, end
+from tests.crash.world import OF_STARTERS, Acting, Broken, Present, World, end
 
 _folder = Path(os.environ["CRASH_FOLDER"])
-_act, _present = Acting(World(_folder)), Present(_folder)
+_act, _present = Acting(World(_folder), OF_STARTERS), Present(_folder)
 
 
 def read(key: str, nth: int) -> dict[str, object]:

@@ -15,10 +15,13 @@ HTTP, MCP_HTTP, MCP_STDIO, PYTHON = "http", "mcp-http", "mcp-stdio", "python"
 LOCAL = (MCP_STDIO, PYTHON)
 """Upstreams whose tools run in processes that a dispatcher starts itself."""
 
-TIMEOUT = 0.4
-"""Seconds that a tool may take."""
+MARGIN, SWEEP, LATE = 0.2, 0.1, 1.0
+"""Seconds: by which a lease is longer than what the tool may take, between sweeps, and for which a late answer is awaited."""
 
-LEASE, SWEEP, LATE = 0.6, 0.1, 1.0
+
+def pace(upstream: str) -> world.Pace:
+    """How long the tools take over it, and may."""
+    return world.OF_STARTERS if upstream == PYTHON else world.QUICK
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class Stage:
             "COMMITGATE_SEAL": "false",
             "COMMITGATE_POOL_SIZE": "6",
             "COMMITGATE_LEASE_SECONDS": "0.3",
-            "COMMITGATE_LEASE_MARGIN": str(round(plan.LEASE - plan.TIMEOUT, 3)),
+            "COMMITGATE_LEASE_MARGIN": str(plan.MARGIN),
             "COMMITGATE_SWEEP_SECONDS": str(plan.SWEEP),
             "COMMITGATE_LATE_WAIT_SECONDS": str(plan.LATE),
         }

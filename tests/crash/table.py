@@ -32,8 +32,8 @@ def _keep(rows: Sequence[dict[str, Any]], path: Path, text: Path) -> None:
     kept = {tuple(row[k] for k in _KEY): row for row in [*told["rows"], *({**row, **mark} for row in rows)]}
     machine = {"system": platform.platform(), "cores": os.cpu_count()}
     settings = {
-        "tool_timeout": plan.TIMEOUT,
-        "lease": plan.LEASE,
+        **{f"tool_timeout_{name}": plan.pace(name).timeout for name in (plan.HTTP, plan.PYTHON)},
+        "lease_margin": plan.MARGIN,
         "sweep": plan.SWEEP,
         "late_wait": plan.LATE,
     }

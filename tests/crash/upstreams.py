@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.crash.plan import HTTP, MCP_HTTP, MCP_STDIO, PYTHON, TIMEOUT
+from tests.crash.plan import HTTP, MCP_HTTP, MCP_STDIO, PYTHON, pace
 from tests.processes import ROOT
 
 Entry = Callable[[str, Path, str], Mapping[str, object]]
@@ -45,7 +45,7 @@ def effect_table(kind: str, url: str, folder: Path) -> str:
         "put": {"effect": "IDEMPOTENT", "window": "1h", "writes": ["{key}"]},
         "write": {"effect": "WRITE", "writes": ["{key}"]},
     }
-    timeout = f"{round(1000 * TIMEOUT)}ms"
+    timeout = f"{round(1000 * pace(kind).timeout)}ms"
     rows = {
         name: {**row, "timeout": timeout, "upstream": UPSTREAMS[kind](url, folder, name)}
         for name, row in tools.items()

@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 SLOW, OVERDUE, RESET, RESETS = "slow", "overdue", "reset", "resets"
 """Answers late but in time; too late; breaks the connection after the act, once, or five times."""
@@ -31,7 +31,19 @@ SLOW, OVERDUE, RESET, RESETS = "slow", "overdue", "reset", "resets"
 MANNERS = {SLOW: 1, OVERDUE: 1, RESET: 1, RESETS: 5}
 """How many transmissions of an intent are treated so."""
 
-SLOW_SECONDS, OVERDUE_SECONDS = 0.3, 0.6
+
+class Pace(NamedTuple):
+    """Seconds: that a tool may take, that it takes where it is slow, and where it is overdue."""
+
+    timeout: float
+    slow: float
+    overdue: float
+
+
+QUICK = Pace(0.4, 0.3, 0.6)
+OF_STARTERS = Pace(1.0, 0.5, 1.3)
+"""Where a call may have to wait for a process that loads the product's modules: for half of its timeout at most."""
+
 LONGEST_PAUSE = 0.02
 RECEIVED, ACTED, HALF_ANSWERED = "tool_received", "tool_acted", "tool_half_answered"
 POINTS = (RECEIVED, ACTED, HALF_ANSWERED)
@@ -143,8 +155,9 @@ def end() -> None:
 class Acting:
     """Does one call as the manner of its key has it. Raises Broken where the connection is to break after the act."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, pace: Pace = QUICK) -> None:
         self._world = world
+        self._pace = pace
         self._rand = random.Random(0)
 
     def __call__(
@@ -167,7 +180,7 @@ class Acting:
         if times <= MANNERS.get(manner, 0):
             if manner in (RESET, RESETS):
                 raise Broken
-            time.sleep(SLOW_SECONDS if manner == SLOW else OVERDUE_SECONDS)
+            time.sleep(self._pace.slow if manner == SLOW else self._pace.overdue)
         return {"count": count}
 
 
