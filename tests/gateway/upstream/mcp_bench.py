@@ -1,7 +1,6 @@
 """The MCP peer as a bench for the suite."""
 
 import atexit
-import json
 import os
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ from effects.upstream import Server, Upstream
 from gateway.turn.dispatching import Assignment
 from tests.gateway.toolserver import eventually, free_port
 from tests.gateway.upstream.calls import assignment
+from tests.gateway.upstream.folder_bench import FolderBench
 
 TOOL: dict[str, Any] = {
     "name": "tool",
@@ -47,18 +47,19 @@ def _let_go(running: subprocess.Popen[bytes], place: str) -> None:
     shutil.rmtree(Path(place).parent, ignore_errors=True)
 
 
-class McpBench:
+class McpBench(FolderBench):
     """``wire``: ``stdio`` (the adapter starts it) or ``http``. ``legacy``: it speaks the older protocol only."""
 
     def __init__(self, folder: Path, wire: str, *, legacy: bool = False) -> None:
-        self.folder = folder
+        super().__init__(folder)
         self._wire = wire
         self._process: subprocess.Popen[bytes] | None = None
+        self._dies = False
         self._port = free_port() if wire == "http" else None
         arguments = [str(folder), wire, *(["legacy"] if legacy else [])]
         self.command = [sys.executable, "-ISE", NURSERY, nursery(), PEER, *arguments]
         self.offers(TOOL)
-        self._does("answer", content={})
+        self.does("answer", content={})
 
     @property
     def server(self) -> Server:
@@ -83,10 +84,8 @@ class McpBench:
 
     def renew(self) -> None:
         """As if nothing had come yet."""
-        for name in ("received.jsonl", "finished.jsonl", "release"):
-            (self.folder / name).unlink(missing_ok=True)
+        super().renew()
         self.offers(TOOL)
-        self._does("answer", content={})
 
     def call(self, effect: EffectClass = EffectClass.WRITE, **told: Any) -> Assignment:
         told.setdefault("server", self.server)
@@ -100,64 +99,23 @@ class McpBench:
         return assignment(effect=effect, server=nobody, upstream=Upstream(mcp="nobody"))
 
     def offers(self, *tools: dict[str, Any]) -> None:
-        self._write("tools.json", list(tools))
-
-    def does_answer(self, content: object) -> None:
-        self._does("answer", content=content)
-
-    def does_echo(self) -> None:
-        self._does("echo")
-
-    def does_refuse(self, content: object) -> None:
-        self._does("refuse", content=content)
-
-    def does_answer_bytes(self, count: int) -> None:
-        self._does("huge", bytes=count)
-
-    def does_answer_nonsense(self) -> None:
-        self._does("nonsense")
-
-    def does_hold(self, content: object) -> None:
-        (self.folder / "release").unlink(missing_ok=True)
-        self._does("hold", content=content)
-
-    def does_fail_in_protocol(self) -> None:
-        self._does("protocol", code=-32602)
-
-    def does_die(self) -> None:
-        self._does("die")
+        self.write("tools.json", list(tools))
 
     def does(self, act: str, **told: object) -> None:
-        self._does(act, **told)
+        if self._dies and self._process is not None:
+            # Its connection breaks a moment before it ends; what looks alive until then would answer nobody.
+            self._process.wait(timeout=10)
+        self._dies = act == "die"
+        super().does(act, **told)
 
-    def release(self) -> None:
-        (self.folder / "release").touch()
+    def does_fail_in_protocol(self) -> None:
+        self.does("protocol", code=-32602)
 
     def said(self, content: object) -> object:
         assert isinstance(content, dict)
         return content["structuredContent"]["said"]
 
-    def received(self) -> list[bytes]:
-        return [line["raw"].encode() for line in self.log()]
-
-    def log(self) -> list[dict[str, Any]]:
-        return _lines(self.folder / "received.jsonl")
-
-    def finished(self) -> list[object]:
-        return [line["arguments"] for line in _lines(self.folder / "finished.jsonl")]
-
     def carried(self) -> dict[str, str | None]:
         meta = self.log()[-1]["message"]["params"]["_meta"]
         names = ("commit_key", "intent_id", "idempotency_key")
         return {name: meta.get(f"commitgate/{name}") for name in names} | {"traceparent": meta["traceparent"]}
-
-    def _does(self, act: str, **told: object) -> None:
-        self._write("behaviour.json", {"do": act, **told})
-
-    def _write(self, name: str, value: object) -> None:
-        (self.folder / "new").write_text(json.dumps(value))
-        (self.folder / "new").rename(self.folder / name)
-
-
-def _lines(file: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []

@@ -17,21 +17,17 @@ from gateway.upstream.callables.adapter import CallablesUpstream
 from gateway.upstream.port import Answered, Layer, MaybeSent, NotSent
 from tests.gateway.toolserver import eventually
 from tests.gateway.upstream.calls import assignment
+from tests.gateway.upstream.folder_bench import FolderBench
 from tests.gateway.upstream.running import Running
 from tests.gateway.upstream.suite import UpstreamSuite
 
 MODULE = "tests.gateway.upstream.python_tool"
 
 
-class CallableBench:
+class CallableBench(FolderBench):
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        super().__init__(folder)
         self.renew()
-
-    def renew(self) -> None:
-        for name in ("received.jsonl", "finished.jsonl", "release"):
-            (self.folder / name).unlink(missing_ok=True)
-        self._does("answer", content={})
 
     def call(
         self, effect: EffectClass = EffectClass.WRITE, function: str = "tool", **told: Any
@@ -42,59 +38,17 @@ class CallableBench:
     def unreachable(self, effect: EffectClass) -> Assignment:
         return assignment(effect=effect, upstream=Upstream(python="no.such_module:function"))
 
-    def does_answer(self, content: object) -> None:
-        self._does("answer", content=content)
-
-    def does_echo(self) -> None:
-        self._does("echo")
-
-    def does_refuse(self, content: object) -> None:
-        self._does("refuse", content=content)
-
-    def does_answer_bytes(self, count: int) -> None:
-        self._does("huge", bytes=count)
-
-    def does_answer_nonsense(self) -> None:
-        self._does("nonsense")
-
-    def does_hold(self, content: object) -> None:
-        (self.folder / "release").unlink(missing_ok=True)
-        self._does("hold", content=content)
-
     def does_fail_in_protocol(self) -> None:
         self.does_answer({"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "no such tool"}})
-
-    def does_die(self) -> None:
-        self._does("die")
-
-    def release(self) -> None:
-        (self.folder / "release").touch()
 
     def said(self, content: object) -> object:
         if isinstance(content, dict) and content.get("error") == "LookupError":
             return json.loads(content["message"])
         return content
 
-    def received(self) -> list[bytes]:
-        return [line["raw"].encode() for line in self.log()]
-
-    def finished(self) -> list[object]:
-        return [line["arguments"] for line in self._lines("finished.jsonl")]
-
     def carried(self) -> dict[str, str | None]:
         carried: dict[str, str | None] = self.log()[-1]["carried"]
         return carried
-
-    def log(self) -> list[dict[str, Any]]:
-        return self._lines("received.jsonl")
-
-    def _lines(self, name: str) -> list[dict[str, Any]]:
-        file = self.folder / name
-        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-
-    def _does(self, act: str, **told: object) -> None:
-        (self.folder / "new").write_text(json.dumps({"do": act, **told}))
-        (self.folder / "new").rename(self.folder / "behaviour.json")
 
 
 @pytest.fixture(scope="module")
