@@ -102,10 +102,6 @@ class Books:
         alarm_doubts(appended)
         return appended
 
-    async def warm(self, streams: Sequence[StreamName]) -> None:
-        """Read the states of these streams at once; raises LedgerUnavailable."""
-        await self.ask(self._ledger.warm, streams)
-
     async def insist(self, stream: StreamName, decide: Decide, written: Callable[[], bool]) -> None:
         """Append what ``decide`` makes of the stream, however long the database stays away.
 

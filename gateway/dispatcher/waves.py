@@ -1,4 +1,5 @@
-"""Decisions in waves: what gathers while a wave is decided goes with the next one, and asks for the effect table together.
+"""Decisions in waves: what gathers while a wave is decided goes with the next one. They read their streams together, and ask
+for the effect table together.
 
 One look at the newest table serves every decision of a wave, and it begins after the last of them was asked for. No thread
 waits for a commit, so what a wave has to write goes out together.
@@ -12,6 +13,8 @@ from datetime import datetime
 from functools import partial
 from threading import Lock
 
+import structlog
+
 from gateway.service.forks import begin
 from gateway.service.tables import EffectTables
 from gateway.turn.tables import TableInForce
@@ -20,6 +23,8 @@ from ledger.append import Appended, Change, Ledger
 from ledger.change import SideRow
 from ledger.sharding import StreamName
 from ledger.state import StreamState
+
+_log = structlog.get_logger(__name__)
 
 Decide = Callable[[Unfolding, TableInForce], Sequence[SideRow]]
 """Adds events to the unfolding and answers with the rows that stand or fall with them. May be asked more than once."""
@@ -83,12 +88,20 @@ class Waves:
         deciding.add_done_callback(lambda _done: self._go())
 
     def _decide_all(self, wave: Sequence[_Asked], answers: "_Answers") -> None:
+        self._warm(wave)
         tables: dict[str, TableInForce | Exception] = {}
         for asked in wave:
             tenant = asked.stream.tenant
             if tenant not in tables:
                 tables[tenant] = self._table(tenant)
             self._decide(asked, tables[tenant], partial(answers.put, asked.told))
+
+    def _warm(self, wave: Sequence[_Asked]) -> None:
+        """Have all their states read in one statement, where they are not known yet."""
+        try:
+            self._ledger.warm([asked.stream for asked in wave])
+        except Exception as error:  # noqa: BLE001 - whoever decides finds out for itself, and each who asked is told
+            _log.warning("streams_not_read_together", error=type(error).__name__)
 
     def _table(self, tenant: str) -> TableInForce | Exception:
         try:

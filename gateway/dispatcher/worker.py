@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 
@@ -202,7 +202,6 @@ class Dispatcher:
             )
             fresh = (c for c in found if c not in self._running and not self._cooling.holds(c))
             chosen = self._turnstile.choose(fresh, free)
-            await self._books.warm([call.stream for call in chosen])
         except (LedgerError, SQLAlchemyError) as error:
             _log.warning("ledger_away", worker=self.worker_id, error=str(error))
             await self._wake.heard(AWAY)
@@ -281,7 +280,7 @@ class Dispatcher:
 
     def _await_late(self, call: Call, waiting: asyncio.Task[Reply]) -> None:
         # Not in ``_running``: a call in doubt must not take the place of one that waits to be sent.
-        task = asyncio.create_task(_logged(call.await_late(waiting)))
+        task = asyncio.create_task(_await_late(call, waiting))
         self._late.add(task)
         task.add_done_callback(self._late.discard)
 
@@ -292,9 +291,9 @@ class Dispatcher:
             await asyncio.wait(left, timeout=deadline - self._monotonic())
 
 
-async def _logged(work: Coroutine[object, object, None]) -> None:
+async def _await_late(call: Call, waiting: asyncio.Task[Reply]) -> None:
     try:
-        await work
+        await call.await_late(waiting)
     except Exception:  # noqa: BLE001 - nobody awaits this task
         _log.exception("late_outcome_failed")
 

@@ -1,7 +1,7 @@
 """Decisions that are asked for together look at the effect table together, and one that fails takes no other along."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -10,6 +10,7 @@ from gateway.dispatcher.waves import AT_ONCE
 from gateway.service.tables import EffectTables
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
+from ledger.append import Ledger
 from ledger.change import SideRow
 from ledger.errors import LedgerUnavailable
 from ledger.events import EventType
@@ -97,3 +98,50 @@ def test_one_that_fails_takes_no_other_along(floor: Floor) -> None:
 
     asyncio.run(away_and_back())
     books.close()
+
+
+def test_streams_of_a_wave_are_read_together(floor: Floor, monkeypatch: pytest.MonkeyPatch) -> None:
+    streams = named(floor)
+    stranger = Ledger(floor.engine, clock=floor.clock)
+    read: list[int] = []
+    warm = stranger.warm
+
+    def counted(asked: Sequence[StreamName]) -> None:
+        read.append(len(asked))
+        warm(asked)
+
+    monkeypatch.setattr(stranger, "warm", counted)
+    monkeypatch.setattr(stranger, "append", lambda *_: pytest.fail("one was read by itself"))
+    books = Books(stranger, EffectTables(floor.ledger, floor.clock), clock=floor.clock)
+
+    async def together() -> None:
+        decided = await asyncio.gather(*(books.decide(stream, label) for stream in streams))
+        assert all(appended.state.finished == "stop" for appended in decided)
+
+    asyncio.run(together())
+    assert sum(read) == NUMBER
+    assert len(read) <= AT_ONCE
+    books.close()
+    stranger.close()
+
+
+def test_where_they_cannot_be_read_together_each_is_told_all_the_same(
+    floor: Floor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    streams = named(floor)
+    stranger = Ledger(floor.engine, clock=floor.clock)
+
+    def broken(_asked: Sequence[StreamName]) -> None:
+        raise ValueError("an event that nobody can read")
+
+    monkeypatch.setattr(stranger, "warm", broken)
+    books = Books(stranger, EffectTables(floor.ledger, floor.clock), clock=floor.clock)
+
+    async def together() -> None:
+        async with asyncio.timeout(30):
+            decided = await asyncio.gather(*(books.decide(stream, label) for stream in streams))
+        assert all(appended.state.finished == "stop" for appended in decided)
+
+    asyncio.run(together())
+    books.close()
+    stranger.close()
