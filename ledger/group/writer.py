@@ -7,7 +7,7 @@ many gather. Where nobody waits (``enqueue``), a thread of the writer's own take
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from threading import Event, Lock, Thread
+from threading import Event, Lock, Thread, current_thread
 from typing import Protocol
 
 from ledger.draft import Draft
@@ -20,6 +20,9 @@ LARGEST_GROUP = 512
 
 LARGEST_BYTES = 8 * 1024 * 1024
 """Bytes of payload after which a group is full."""
+
+PARKED = 1.0
+"""Seconds for which a thread of the writer's own waits for more to write: beginning one costs what waking one does not."""
 
 Verdict = BaseException | None
 """What became of one draft: None when it is durable."""
@@ -65,6 +68,7 @@ class GroupWriter:
         self._lock = Lock()
         self._queue: deque[_Waiting] = deque()
         self._free = places
+        self._parked: list[tuple[Thread, Event]] = []
 
     def write(self, draft: Draft) -> None:
         """Returns when ``draft`` is durable; raises what became of it else."""
@@ -109,9 +113,34 @@ class GroupWriter:
             self._hand_over()
 
     def _take_own_thread(self) -> None:
-        Thread(target=self._serve, name="commitgate-group-writer", daemon=True).start()
+        while True:
+            with self._lock:
+                thread, called = self._parked.pop() if self._parked else (None, None)
+            if thread is None or called is None:
+                Thread(target=self._serve, name="commitgate-group-writer", daemon=True).start()
+                return
+            # Behind a fork there are threads here that the child does not have.
+            if thread.is_alive():
+                called.set()
+                return
 
     def _serve(self) -> None:
+        """Lead while somebody waits and no caller takes over, and wait a while to be called again."""
+        called = Event()
+        parked = (current_thread(), called)
+        while True:
+            self._lead_on()
+            with self._lock:
+                self._parked.append(parked)
+            if not called.wait(PARKED):
+                with self._lock:
+                    if parked in self._parked:
+                        self._parked.remove(parked)
+                        return
+                # Called at the last moment.
+            called.clear()
+
+    def _lead_on(self) -> None:
         """Lead until nobody waits or a caller who does takes over."""
         going_on = True
         while going_on:
