@@ -7,7 +7,7 @@ no ledger. What they write belongs on a stream with ``tool_calls: {format: herme
 """
 
 from gateway.hosted.anthropic_messages import AnthropicMessages
-from gateway.hosted.errors import HostedError, MessageOver, UnreadableEvent
+from gateway.hosted.errors import HostedError, MessageOver, ProviderFailed, UnreadableEvent
 from gateway.hosted.lane import TokenEvent
 from gateway.hosted.openai_chat import OpenAIChat
 from gateway.hosted.openai_responses import OpenAIResponses
@@ -18,6 +18,7 @@ __all__ = [
     "MessageOver",
     "OpenAIChat",
     "OpenAIResponses",
+    "ProviderFailed",
     "TokenEvent",
     "UnreadableEvent",
 ]

@@ -3,11 +3,12 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from enum import Enum
+from typing import NoReturn
 
 from gateway.hosted.call import GatheredCall
 from gateway.hosted.errors import MessageOver, UnreadableEvent
 from gateway.hosted.lane import Finished, Lane, TokenEvent
-from gateway.hosted.reading import Json
+from gateway.hosted.reading import Json, failure_of
 
 
 class End(Enum):
@@ -49,9 +50,10 @@ class HostedStream(ABC):
     def feed(self, event: Json) -> list[TokenEvent]:
         """Take one event of the stream.
 
-        An event that says that the stream failed breaks the message, as ``broken`` does; one that begins a message anew
-        while another is under way is a retry. Raises ``UnreadableEvent`` for what no provider sends (call ``broken``
-        then) and ``MessageOver`` behind the end.
+        One that begins a message anew while another is under way is a retry. Raises ``ProviderFailed``, with the
+        provider's words, for an event that says that the stream failed, and ``UnreadableEvent`` for what no provider
+        sends: call ``broken`` then and feed another try, or ``give_up``; a turn of the client that the error leaves
+        ends as ``error`` by itself. Raises ``MessageOver`` behind the end.
         """
         self._check_open()
         if not isinstance(event, Mapping):
@@ -101,6 +103,11 @@ class HostedStream(ABC):
         self._calls: list[GatheredCall] = []
         self._drafted = 0
         self._end: End | None = None
+
+    def _fail(self, said: object) -> NoReturn:
+        """An event says that the stream failed: nothing of it counts, whoever goes on."""
+        self._restart()
+        raise failure_of(said)
 
     def _restart(self) -> None:
         self._lane.reject()

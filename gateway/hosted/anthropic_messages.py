@@ -41,7 +41,7 @@ class AnthropicMessages(HostedStream):
                 self._restart()
             self._begun = True
         elif type_ == "error":
-            self._restart()
+            self._fail(event.get("error"))
         elif type_ == "content_block_start":
             self._start(index_of(event, "index"), object_of(event, "content_block"))
         elif type_ == "content_block_delta":

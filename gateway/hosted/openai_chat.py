@@ -35,8 +35,7 @@ class OpenAIChat(HostedStream):
 
     def _read(self, event: Json) -> None:
         if event.get("error") is not None:
-            self._restart()
-            return
+            self._fail(event["error"])
         for choice in objects_of(event, "choices"):
             if index_of(choice, "index") in (0, None):
                 self._read_choice(choice)

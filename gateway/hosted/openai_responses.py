@@ -1,5 +1,7 @@
 """Responses streams of OpenAI (``response.*`` events)."""
 
+from collections.abc import Mapping
+
 from gateway.hosted.adapter import End, HostedStream
 from gateway.hosted.call import GatheredCall
 from gateway.hosted.lane import Finished
@@ -40,7 +42,7 @@ class OpenAIResponses(HostedStream):
                 self._restart()
             self._begun = True
         elif type_ in _FAILURES:
-            self._restart()
+            self._fail(_said_of_failure(event, type_))
         elif type_ in _TEXTS:
             self._say(text_of(event, "delta"))
         elif type_ in _FRAGMENTS:
@@ -115,6 +117,14 @@ class OpenAIResponses(HostedStream):
             elif type_ in _CALLS:
                 calls.append(_finished_call(item, _CALLS[type_]))
         return self._finished("".join(texts), calls)
+
+
+def _said_of_failure(event: Json, type_: str) -> object:
+    if type_ == "error":
+        return event
+    response = event.get("response")
+    said = response.get("error") if isinstance(response, Mapping) else None
+    return {"type": type_} if said is None else said
 
 
 def _is_another(call: GatheredCall, begins: str) -> bool:

@@ -3,9 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from gateway.hosted.errors import UnreadableEvent
+from gateway.hosted.errors import ProviderFailed, UnreadableEvent
 
 Json: TypeAlias = Mapping[str, object]
+
+MOST_SAID = 1000
+"""Characters of a provider's own words that are passed on."""
 
 
 def text_of(source: Json, name: str) -> str:
@@ -41,6 +44,21 @@ def objects_of(source: Json, name: str) -> list[Json]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise UnreadableEvent(f"{name} is no array")
     return [as_object(element, name) for element in value]
+
+
+def failure_of(said: object) -> ProviderFailed:
+    """What a provider says of its failure: a text, or an object with ``message`` and ``type`` or ``code``.
+
+    No other shape is refused: that the stream failed is true in any case.
+    """
+    if isinstance(said, str):
+        return ProviderFailed("", said[:MOST_SAID])
+    told = said if isinstance(said, Mapping) else {}
+    # An event of a failure is itself of the type "error", and says no more by that.
+    kinds = [kind for kind in (told.get("type"), told.get("code")) if isinstance(kind, str | int)]
+    kind = next((str(kind) for kind in kinds if kind not in ("", "error")), "")
+    text = told.get("message")
+    return ProviderFailed(kind[:MOST_SAID], text[:MOST_SAID] if isinstance(text, str) else "")
 
 
 def index_of(source: Json, name: str) -> int | None:

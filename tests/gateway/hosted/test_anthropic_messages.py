@@ -3,7 +3,7 @@
 import pytest
 
 from effects.intent import IntentState
-from gateway.hosted import AnthropicMessages
+from gateway.hosted import AnthropicMessages, ProviderFailed
 from tests.gateway.hosted.spoken import json_delta, message_end, message_start, started, stopped, text_delta
 from tests.gateway.hosted.stage import Heard
 
@@ -101,12 +101,25 @@ def test_the_finished_message_rules_by_value() -> None:
         [],
         [{"type": "message_delta", "delta": {"stop_reason": "tool_use"}}],
         [{"type": "message_stop"}],
-        [*message_end(), {"type": "error", "error": {"type": "overloaded_error"}}],
         message_end("unheard_of"),
     ],
 )
 def test_only_message_stop_behind_a_reason_finishes(end: list[dict[str, object]]) -> None:
     message = heard().feed([*one(0, A[1]), *end]).finish()
+    assert (message.cleared, message.voided, message.finished) == ([], [A], None)
+
+
+def test_an_error_in_the_stream_was_told_to_nobody() -> None:
+    message = heard().feed([*one(0, A[1]), *message_end()])
+    error = {"type": "overloaded_error", "message": "Overloaded"}
+    with pytest.raises(ProviderFailed) as failed:
+        message.feed([{"type": "error", "error": error}])
+    assert (failed.value.code, failed.value.type, failed.value.text) == (
+        "hosted_provider_failed",
+        "overloaded_error",
+        "Overloaded",
+    )
+    message.finish()  # nobody tries again, and nothing that was said counts
     assert (message.cleared, message.voided, message.finished) == ([], [A], None)
 
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from gateway.client import Gate
 from gateway.dispatcher.worker import Dispatcher
-from gateway.hosted import AnthropicMessages, OpenAIChat, OpenAIResponses
+from gateway.hosted import AnthropicMessages, OpenAIChat, OpenAIResponses, ProviderFailed
 from gateway.hosted.adapter import HostedStream
 from gateway.upstream.http import HttpUpstream
 from gateway.wiring import utc_now
@@ -155,6 +156,23 @@ def test_a_stream_given_up_sends_no_write(front: Front, tools: ToolServer) -> No
     assert (shown["finished"], shown["branches"]["main"]["text"]) == ("error", "")
     assert {intent["block"] for intent in shown["intents"]} == {"voided"}
     assert sent(tools, writer, "/write") == []
+
+
+def test_a_turn_that_a_providers_error_leaves_ended_without_a_word(front: Front, tools: ToolServer) -> None:
+    adapter, key = OpenAIChat(), "failed-by-provider"
+    events = [*stream("chat_parallel")[:-1], {"error": {"type": "server_error", "message": "overloaded"}}]
+
+    def speak() -> None:
+        with Gate(front.url) as gate, gate.turn(key) as turn:
+            for event in events:
+                turn.write(adapter.feed(event))
+
+    with pytest.raises(ProviderFailed, match="server_error: overloaded"):
+        speak()
+    shown = front.client.get(f"/v1/streams/{key}").json()
+    assert (shown["finished"], shown["branches"]["main"]["text"]) == ("error", "")
+    assert {intent["block"] for intent in shown["intents"]} == {"voided"}
+    assert [r for r in tools.received("/write") if r.headers["commit-key"] == key] == []
 
 
 @pytest.mark.parametrize("case", FORMATS)

@@ -3,7 +3,7 @@
 import pytest
 
 from effects.intent import IntentState
-from gateway.hosted import MessageOver, OpenAIChat, UnreadableEvent
+from gateway.hosted import MessageOver, OpenAIChat, ProviderFailed, UnreadableEvent
 from tests.gateway.hosted.spoken import chat, part
 from tests.gateway.hosted.stage import Heard
 
@@ -135,12 +135,23 @@ def test_a_retry_of_the_whole_stream() -> None:
 
 
 def test_an_error_in_the_stream_rejects_it() -> None:
-    message = heard().feed([chat(None, part(A[1], name="read")), {"error": {"message": "overloaded"}}])
-    assert message.voided == [A]
-    message.finish()
-    assert message.finished is None
+    message = heard().feed([chat(None, part(A[1], name="read"))])
+    error = {"message": "overloaded", "type": "server_error", "code": 503}
+    with pytest.raises(ProviderFailed, match="server_error: overloaded") as failed:
+        message.feed([{"error": error}])
+    assert (failed.value.type, failed.value.text) == ("server_error", "overloaded")
     message.give_up()
+    assert (message.cleared, message.voided) == ([], [A])
     assert message.finished == "error"
+
+
+@pytest.mark.parametrize("error", ["overloaded", {"message": {"a": 1}, "code": []}, [], {"code": 429}])
+def test_an_error_is_told_whatever_its_shape_and_another_try_may_follow(error: object) -> None:
+    message = heard().feed([chat(None, part(A[1], name="read", id="c1"))])
+    with pytest.raises(ProviderFailed):
+        message.feed([{"error": error}])
+    message.feed([chat(None, part(A[1], name="read", id="c2")), chat(finish="tool_calls")]).finish()
+    assert (message.cleared, message.voided, message.finished) == ([A], [A], "stop")
 
 
 def test_the_finished_message_rejects_from_the_first_difference() -> None:

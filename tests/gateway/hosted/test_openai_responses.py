@@ -3,7 +3,7 @@
 import pytest
 
 from effects.intent import IntentState
-from gateway.hosted import OpenAIResponses
+from gateway.hosted import OpenAIResponses, ProviderFailed
 from tests.gateway.hosted.spoken import (
     arguments_delta,
     called,
@@ -122,14 +122,35 @@ def test_a_response_that_is_incomplete() -> None:
 @pytest.mark.parametrize(
     "end",
     [
-        {"type": "response.failed", "response": {"status": "failed"}},
-        {"type": "error", "message": "overloaded"},
         completed(called(*A), status="incomplete", reason="unheard_of"),
         {"type": "response.in_progress"},
     ],
 )
 def test_a_response_that_failed_or_did_not_end(end: dict[str, object]) -> None:
     message = heard().feed([created(), *one(0, A[1]), end]).finish()
+    assert (message.cleared, message.voided, message.finished) == ([], [A], None)
+
+
+@pytest.mark.parametrize(
+    ("event", "type_", "text"),
+    [
+        (
+            {"type": "response.failed", "response": {"error": {"code": "server_error", "message": "lost"}}},
+            "server_error",
+            "lost",
+        ),
+        ({"type": "response.failed", "response": {"status": "failed"}}, "response.failed", ""),
+        ({"type": "response.cancelled"}, "response.cancelled", ""),
+        ({"type": "error", "message": "overloaded", "code": "busy"}, "busy", "overloaded"),
+        ({"type": "error"}, "", ""),
+    ],
+)
+def test_a_failure_is_told_in_the_providers_words(event: dict[str, object], type_: str, text: str) -> None:
+    message = heard().feed([created(), *one(0, A[1])])
+    with pytest.raises(ProviderFailed) as failed:
+        message.feed([event])
+    assert (failed.value.type, failed.value.text) == (type_, text)
+    message.finish()
     assert (message.cleared, message.voided, message.finished) == ([], [A], None)
 
 
