@@ -36,6 +36,8 @@ class Real(Protocol):
     ) -> bool: ...
     def lose(self, intent_id: str, attempt: int, retry_after: float, now: datetime) -> bool: ...
     def resolve(self, intent_id: str, happened: bool, now: datetime) -> str | None: ...
+    def approve(self, intent_id: str, now: datetime, *, of_others: bool) -> str | None: ...
+    def deny(self, intent_id: str, now: datetime, *, of_others: bool) -> str | None: ...
     def fall_silent(self, now: datetime) -> None: ...
     def settle_down(self, now: datetime) -> None: ...
     def check(self) -> None: ...
@@ -136,7 +138,7 @@ class Both:
         self._note_late(intent, attempt)
         now = self.begin(f"{status} for {place_of(intent)} attempt {attempt}, unsent={unsent}")
         theirs = self.real.answer(intent.intent_id, attempt, status, content, now, unsent=unsent)
-        mine = sending.answer(self.model, place_of(intent), attempt, status, content, now)
+        mine = sending.answer(self.model, place_of(intent), attempt, status, content, now, unsent=unsent)
         self.same(mine, theirs, "an outcome")
         self.compare()
 
@@ -152,6 +154,22 @@ class Both:
         theirs = self.real.resolve(intent.intent_id, happened, now)
         self.same(sending.resolve(self.model, place_of(intent), happened, now), theirs, "resolving")
         self.seen[f"resolving: {theirs}"] += 1
+        self.compare()
+
+    def approve(self, intent: Intent, *, of_others: bool = False) -> None:
+        now = self.begin(f"approve {place_of(intent)}, of_others={of_others}")
+        theirs = self.real.approve(intent.intent_id, now, of_others=of_others)
+        mine = sending.approve(self.model, place_of(intent), now, of_others=of_others)
+        self.same(mine, theirs, "approving")
+        self.seen[f"approving: {theirs}"] += 1
+        self.compare()
+
+    def deny(self, intent: Intent, *, of_others: bool = False) -> None:
+        now = self.begin(f"deny {place_of(intent)}, of_others={of_others}")
+        theirs = self.real.deny(intent.intent_id, now, of_others=of_others)
+        mine = sending.deny(self.model, place_of(intent), now, of_others=of_others)
+        self.same(mine, theirs, "denying")
+        self.seen[f"denying: {theirs}"] += 1
         self.compare()
 
     def wait(self, seconds: float, *, silent: bool = False) -> None:
@@ -220,6 +238,8 @@ class Both:
             together = after.state == "settled" and after.adopted_from == before.adopted_from
             self.seen["adopted in flight: settled together"] += together
             self.seen["adopted in flight: came to nothing"] += after.adopted_from is None
+        if after.state == "awaiting_approval" and before is not None and before.approval is not None:
+            self.seen["asked again" if before.approval.spent_on else "asked again: it expired"] += 1
         if after.stale and not (before and before.stale):
             self.seen[f"early read stale, {after.block.value}"] += 1
 

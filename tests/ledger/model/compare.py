@@ -10,7 +10,7 @@ from tests.ledger.model.lanes import Lane
 from tests.ledger.model.stream import Model, Place
 
 View = dict[str, object]
-EXPLAINED = ("voided", "refused", "in_doubt")
+EXPLAINED = ("voided", "refused", "denied", "in_doubt")
 
 
 def place_of(intent: Intent) -> Place:
@@ -108,6 +108,8 @@ def _call(call: Call) -> View:
         "not_before": call.not_before,
         "resolved": call.resolved,
         "adopted": call.adopted,
+        "asked": call.asked,
+        "word": None if call.word is None else (call.word.until, call.word.spent_on),
     }
 
 
@@ -139,6 +141,8 @@ def _intent(intent: Intent, state: StreamState) -> View:
         "not_before": intent.retry_at,
         "resolved": intent.resolved,
         "adopted": None if source is None else (source, intent.adopted_attempt),
+        "asked": intent.asked_because,
+        "word": None if intent.approval is None else (intent.approval.expires_at, intent.approval.spent_on),
     }
 
 

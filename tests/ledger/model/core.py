@@ -9,7 +9,7 @@ from typing import TypeVar
 from effects.intent import ResultStatus
 from effects.table import EffectTable
 from gateway.errors import GatewayError
-from gateway.turn import dispatching
+from gateway.turn import approving, dispatching
 from gateway.turn.advance import advance
 from gateway.turn.opening import StreamTerms, open_stream
 from gateway.turn.posting import PostedIntent, post_intent
@@ -26,6 +26,8 @@ from tests.ledger.model.tools import Policy, document
 
 T = TypeVar("T")
 TENANT, KEY = "t", "k"
+OTHERS = "sha256:" + 64 * "0"
+"""Digest of arguments that no call has."""
 
 
 @cache
@@ -111,6 +113,22 @@ class Core:
         return self._refusable(
             now,
             lambda u: dispatching.resolve(u, self.force, u.intent(intent_id), **told),  # type: ignore[arg-type]
+        )
+
+    def approve(self, intent_id: str, now: datetime, *, of_others: bool) -> str | None:
+        digest = OTHERS if of_others else None
+        return self._refusable(
+            now,
+            lambda u: approving.approve(
+                u, self.force, u.intent(intent_id), by="p", note="n", arguments_digest=digest
+            ),
+        )
+
+    def deny(self, intent_id: str, now: datetime, *, of_others: bool) -> str | None:
+        digest = OTHERS if of_others else None
+        return self._refusable(
+            now,
+            lambda u: approving.deny(u, u.intent(intent_id), by="p", reason="no", arguments_digest=digest),
         )
 
     def fall_silent(self, now: datetime) -> None:

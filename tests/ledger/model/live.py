@@ -22,7 +22,7 @@ from ledger.rebuild import PROJECTIONS, check, rebuild
 from ledger.schema import of_stream
 from ledger.sharding import StreamName
 from ledger.state import StreamState
-from tests.ledger.model.core import end_if_silent, posted_intent, token_event
+from tests.ledger.model.core import OTHERS, end_if_silent, posted_intent, token_event
 from tests.ledger.model.stream import Said
 from tests.ledger.model.tools import POLICIES, Policy, document
 
@@ -153,6 +153,24 @@ class Live:
         return self._refusable(
             now,
             lambda g: g.doubts.resolve(self._principal, self._key, intent_id, **told),  # type: ignore[arg-type]
+        )
+
+    def approve(self, intent_id: str, now: datetime, *, of_others: bool) -> str | None:
+        digest = OTHERS if of_others else None
+        return self._refusable(
+            now,
+            lambda g: g.approvals.approve(
+                self._principal, self._key, intent_id, note="n", arguments_digest=digest
+            ),
+        )
+
+    def deny(self, intent_id: str, now: datetime, *, of_others: bool) -> str | None:
+        digest = OTHERS if of_others else None
+        return self._refusable(
+            now,
+            lambda g: g.approvals.deny(
+                self._principal, self._key, intent_id, reason="no", arguments_digest=digest
+            ),
         )
 
     def fall_silent(self, now: datetime) -> None:

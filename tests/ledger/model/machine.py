@@ -21,21 +21,8 @@ from tests.ledger.model.scenes import SCENES
 from tests.ledger.model.speech import Dice
 from tests.ledger.model.stream import Said
 from tests.ledger.model.tools import POLICIES
+from tests.ledger.model.verbs import COMMON, VERBS, fits
 
-VERBS = (
-    "ok",
-    "ok",
-    "lose",
-    "lose",
-    "late",
-    "old",
-    "resolve",
-    "unsent",
-    "error",
-    "lose for a minute",
-    "unavailable",
-)
-COMMON = ("ok", "ok", "lose", "nothing yet", "nothing yet", "error")
 OTHER_TERMS = (
     StreamTerms(branches=("other",)),
     StreamTerms(branches_mode="agree"),
@@ -162,13 +149,13 @@ class Histories(RuleBasedStateMachine):
     @act
     def handle(self, dice: Dice) -> None:
         """An outcome that is awaited, late, or of no attempt that anybody remembers; a person's word."""
-        verbs = [verb for verb in VERBS if any(_fits(i, verb) for i in self.both.intents)]
+        verbs = [verb for verb in VERBS if any(fits(i, verb) for i in self.both.intents)]
         if verbs and not dice.one_in(5):
             verb = dice.pick(verbs)
-            self._handle(dice.pick([i for i in self.both.intents if _fits(i, verb)]), verb)
+            self._handle(dice.pick([i for i in self.both.intents if fits(i, verb)]), verb)
         elif self.both.intents:
             intent, verb = dice.pick(self.both.intents), dice.pick(VERBS)
-            if intent.attempts or verb == "resolve":
+            if intent.attempts or verb in ("resolve", "approve", "deny"):
                 self._handle(intent, verb)
             else:
                 self.both.claim(intent)
@@ -201,7 +188,7 @@ class Histories(RuleBasedStateMachine):
         elif word.startswith("post"):
             self._post(dice, name, lane, -1 if word == "post the last" else -2)
         else:
-            for intent in [i for i in self.both.intents if _fits(i, word)]:
+            for intent in [i for i in self.both.intents if fits(i, word)]:
                 self._handle(self._again(intent), word)
 
     def _is_over(self, dice: Dice) -> bool:
@@ -289,17 +276,11 @@ class Histories(RuleBasedStateMachine):
             both.answer(intent, attempt, "unavailable", {"because": "refused"}, unsent=unsent)
         elif verb == "lose to the end":
             self._lose_to_the_end(intent)
+        elif verb == "approve":
+            both.approve(intent, of_others=len(both.story) % 9 == 0)
+        elif verb == "deny":
+            both.deny(intent, of_others=len(both.story) % 5 == 0)
         elif verb == "resolve":
             both.resolve(intent, happened=bool(len(both.story) % 2))
         else:
             both.lose(intent, attempt, 60.0 if verb == "lose for a minute" else 0.0)
-
-
-def _fits(intent: Intent, verb: str) -> bool:
-    if verb == "late":
-        return intent.attempts > 0 and intent.open_attempt is None
-    if verb == "old":
-        return intent.attempts > 1
-    if verb == "resolve":
-        return intent.state == "in_doubt"
-    return intent.open_attempt is not None

@@ -86,7 +86,8 @@ POSTGRES_NAMED = (
 NAMED = (
     *EVENTS,
     *(f"event {kind}" for kind in (
-        "intent.call_id", "intent.stale", "intent.adopted", "dispatch.in_doubt", "dispatch.resolved", "dispatch.late",
+        "intent.call_id", "intent.stale", "intent.adopted", "intent.awaiting_approval", "intent.approved", "intent.denied",
+        "dispatch.in_doubt", "dispatch.resolved", "dispatch.late",
     )),
     # rulings
     "a cut", "a cut with an own token", "all accepted", "a window of 0, nothing drafted",
@@ -104,6 +105,10 @@ NAMED = (
         "wrong_round",
     )),
     "resolving: None", "resolving: not_in_doubt",
+    *(f"{deciding}: {code}" for deciding in ("approving", "denying") for code in (
+        None, "not_awaiting_approval", "approval_of_other_arguments",
+    )),
+    "asked again: it expired",
     # reads that went early
     "early read used", "early read wasted", "early read stale, cleared", "early read stale, undecided",
     "early read answered after its block was voided",
@@ -115,9 +120,13 @@ NAMED = (
         "held -> change released", "held -> change voided", "held -> change refused",
         "released -> change dispatched", "released -> change in_doubt", "released -> change voided",
         "dispatched -> change settled, final", "dispatched -> change in_doubt", "dispatched -> change held",
+        "held -> change awaiting_approval", "awaiting_approval -> change held", "awaiting_approval -> change released",
+        "awaiting_approval -> change denied", "awaiting_approval -> change voided",
+        "released -> change awaiting_approval",
         "dispatched -> change released", "in_doubt -> change settled, final",
     )),
     *(f"read {move}" for move in (
+        "held -> read awaiting_approval", "awaiting_approval -> read released", "awaiting_approval -> read denied",
         "held -> read released", "held -> read voided", "released -> read held", "released -> read dispatched",
         "released -> read voided", "dispatched -> read settled", "dispatched -> read settled, final",
         "dispatched -> read released", "dispatched -> read held", "dispatched -> read voided",

@@ -38,5 +38,12 @@ SCENES: tuple[Scene, ...] = (
     ),
     (spell("peek", "x") + spell("peek", "x"), "send", "all", "send", "ok"),
     (PUT_READ, "post the last", "post the first", "all"),
+    (spell("grant", "x"), "all", "approve", "send", "ok"),
+    (spell("grant", "x") + spell("read", "x"), "all", "deny", "send", "ok"),
+    (spell("grant", "y"), "all", "approve", 3601.0, "send", "approve", "send", "lose", "resolve"),
+    (spell("spend", "x"), "all", "approve", 61.0, "approve", "send", "lose", "send", "ok"),
+    (spell("spend", "x"), "all", "approve", "send", "lose", 3601.0, "send"),
+    (spell("consult", "x"), "send", "all", "approve", "send", "lose", "send", "ok"),
+    (spell("consult", "x"), "all", "approve", "send", "unsent"),
     (spell("poke", "x") + "a", "post the first", "all", "post the first", "send", "unsent"),
 )

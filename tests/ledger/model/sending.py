@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from tests.ledger.model.calls import Call, leave
+from tests.ledger.model.calls import Call, Word, end, leave
 from tests.ledger.model.stream import TRIES, Model, Place
 
 
@@ -24,16 +24,23 @@ def claim(model: Model, place: Place, now: datetime) -> bool:
     call.first_sent_at = call.first_sent_at or now
     call.settled_fact = call.status = call.content = call.adopted = None
     call.early_answer = call.release == "early"
+    if call.word is not None:
+        call.word = Word(call.word.until, call.attempts)
     return True
 
 
-def answer(model: Model, place: Place, attempt: int, status: str, content: object, now: datetime) -> bool:
+def answer(
+    model: Model, place: Place, attempt: int, status: str, content: object, now: datetime, *, unsent: bool
+) -> bool:
     """Whether the outcome came for an attempt that was awaited; else it is late.
 
-    A late outcome of the same attempt settles an unresolved doubt; anything else that is late is evidence.
+    A late outcome of the same attempt settles an unresolved doubt; anything else that is late is evidence. What was
+    certainly not sent has spent nobody's word.
     """
     call = model.calls[place]
     on_time = call.awaited == attempt
+    if on_time and unsent and call.word is not None:
+        call.word = Word(call.word.until)
     if on_time or (call.state == "in_doubt" and attempt == call.attempts):
         _settle(model, call, status, content)
     model.settle_down(now)
@@ -68,6 +75,32 @@ def resolve(model: Model, place: Place, happened: bool, now: datetime) -> str | 
     call.resolved = True
     model.settle_down(now)
     return None
+
+
+def approve(model: Model, place: Place, now: datetime, *, of_others: bool) -> str | None:
+    """A person lets it be sent once, with the arguments that it has; the code of the refusal."""
+    call = model.calls[place]
+    code = _not_asked(call, of_others)
+    if code is None:
+        call.state, call.word = "held", Word(now + timedelta(seconds=call.tool.allowed_for))
+        model.settle_down(now)
+    return code
+
+
+def deny(model: Model, place: Place, now: datetime, *, of_others: bool) -> str | None:
+    """A person ends it; the code of the refusal."""
+    call = model.calls[place]
+    code = _not_asked(call, of_others)
+    if code is None:
+        end(call, "denied", "no")
+        model.settle_down(now)
+    return code
+
+
+def _not_asked(call: Call, of_others: bool) -> str | None:
+    if of_others:
+        return "approval_of_other_arguments"
+    return None if call.state == "awaiting_approval" else "not_awaiting_approval"
 
 
 def _settle(model: Model, call: Call, status: str, content: object) -> None:

@@ -16,6 +16,7 @@ CALLS = tuple(
     for tool, name in (
         ("create", "x"), ("read", "x"), ("put", "x"), ("peek", "x"), ("look", "x"), ("poke", "é"), ("bare", "y"),
         ("read", "y"), ("search", "q"), ("create", "y"), ("nobody", "x"),
+        ("grant", "x"), ("spend", "x"), ("spend", "y"), ("consult", "x"),
     )
 )  # fmt: skip
 PAIRS = (
@@ -23,6 +24,7 @@ PAIRS = (
     CALLS[2] + CALLS[1] + CALLS[0],
     CALLS[1] + "\n" + CALLS[3] + CALLS[5],
     CALLS[1] + CALLS[2],
+    spell("grant", "x") + spell("read", "x"),
 )
 BROKEN = (
     '<tool_call>{"name": "create", "arguments": ',

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from tests.ledger.model import spelling
-from tests.ledger.model.calls import ABORTED, Call, Gate, end
+from tests.ledger.model.calls import Call, end
+from tests.ledger.model.gate import ABORTED, Gate
 from tests.ledger.model.lanes import Lane
-from tests.ledger.model.tools import Policy
+from tests.ledger.model.tools import TOOLS, UNKNOWN, Policy
 
 IDLE = timedelta(minutes=10)
 TRIES = 5
@@ -145,6 +146,7 @@ class Model:
         place = (name, block.start, block.ordinal, round_)
         if place not in self.calls:
             tool, arguments = block.call()
+            asked = TOOLS.get(tool or "", UNKNOWN).asked_for(arguments)
             self.calls[place] = Call(
                 lane=name,
                 round=round_,
@@ -156,6 +158,7 @@ class Model:
                 tool_name=tool,
                 arguments=arguments,
                 call_id=call_id,
+                asked=asked,
             )
         return self.calls[place]
 

@@ -103,6 +103,19 @@ BROKEN = {
     "a release forgets the call's key": changed(
         EventType.INTENT_RELEASED, of_intent(lambda _before, after: replace(after, idempotency_key=None))
     ),
+    "a word is never spent": changed(
+        EventType.DISPATCH_STARTED, of_intent(lambda before, after: replace(after, approval=before.approval))
+    ),
+    "what was asked again is allowed by the word before": changed(
+        EventType.INTENT_AWAITING_APPROVAL,
+        of_intent(lambda before, after: replace(after, approval=before.approval)),
+    ),
+    "a person's word ends the asking": changed(
+        EventType.INTENT_APPROVED, of_intent(lambda _before, after: replace(after, asked_because=None))
+    ),
+    "a denial leaves the call waiting": changed(
+        EventType.INTENT_DENIED, of_intent(lambda before, _after: before)
+    ),
     "a silent end is no end": changed(
         EventType.STREAM_FINISHED, lambda _before, _event, _body, after: replace(after, finished=None)
     ),

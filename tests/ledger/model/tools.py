@@ -9,7 +9,11 @@ MAX_AGE = 300.0
 
 @dataclass(frozen=True)
 class Tool:
-    """``touches``: "name" a thing named by the argument, "nothing", or "anything" of its upstream (undeclared)."""
+    """``touches``: "name" a thing named by the argument, "nothing", or "anything" of its upstream (undeclared).
+
+    ``asks``: which calls wait for a person, "" none, "always", or a name: those that name anything else do not.
+    ``allowed_for``: seconds for which a person's word is good.
+    """
 
     effect: str
     touches: str
@@ -17,6 +21,15 @@ class Tool:
     speculates: bool = False
     max_age: float | None = None
     window: float | None = None
+    asks: str = ""
+    allowed_for: float = 3600.0
+
+    def asked_for(self, arguments: dict[str, object] | None) -> str | None:
+        """Why a call with these arguments waits for a person; None if it does not."""
+        if self.asks in ("", "always"):
+            return "required" if self.asks else None
+        plainly_not = arguments is not None and arguments.get("name", self.asks) != self.asks
+        return None if plainly_not else "condition"
 
 
 TOOLS = {
@@ -28,6 +41,9 @@ TOOLS = {
     "search": Tool("READ_ONLY", "nothing"),
     "peek": Tool("READ_ONLY", "anything", upstream="b", speculates=True),
     "poke": Tool("WRITE", "name", upstream="b"),
+    "grant": Tool("WRITE", "name", asks="always"),
+    "spend": Tool("IDEMPOTENT", "name", window=WINDOW, asks="x", allowed_for=60.0),
+    "consult": Tool("READ_ONLY", "name", upstream="b", speculates=True, asks="always", allowed_for=60.0),
 }
 UNKNOWN = Tool("WRITE", "anything", upstream="?")
 
@@ -66,6 +82,9 @@ def _row(name: str, tool: Tool) -> dict[str, object]:
         row["open_world"] = True
     if tool.max_age is not None:
         row["max_age"] = f"{tool.max_age:.0f}s"
+    if tool.asks:
+        row["approval"] = "required" if tool.asks == "always" else f"name == '{tool.asks}'"
+        row["approval_expires"] = f"{tool.allowed_for:.0f}s"
     if tool.window is not None:
         row["window"] = f"{tool.window:.0f}s"
     return row
