@@ -16,7 +16,7 @@ from gateway.turn.dispatching import Assignment
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
 from ledger.append import Appended
-from ledger.braking.admission import Admissions, Asking, Refusal
+from ledger.braking.admission import Admission, Admissions, Asking, Refusal
 from ledger.braking.pausing import NOT_PAUSED
 from ledger.change import Licence, SideRow
 from ledger.errors import LicenceRefused
@@ -87,15 +87,17 @@ class Claims:
             asking = decision.asking
             if asking is not None:
                 self._found_limited(call)
-                refusal = await self._books.ask(self._admissions.ask, asking)
-                if refusal is not None:
-                    return Unclaimed(waits=True, refusal=refusal)
-                return await self._claim_admitted(call, asking)
+                answer = await self._books.ask(self._admissions.ask, asking)
+                if isinstance(answer, Refusal):
+                    return Unclaimed(waits=True, refusal=answer)
+                return await self._claim_admitted(call, asking, answer)
         except LicenceRefused as refused:
             return self._refused(call, refused)
         return self._claimed(call, decision, appended, before)
 
-    async def _claim_admitted(self, call: ReleasedCall, asking: Asking) -> ClaimedCall | Unclaimed:
+    async def _claim_admitted(
+        self, call: ReleasedCall, asking: Asking, admission: Admission
+    ) -> ClaimedCall | Unclaimed:
         decision = _Claim(call, self._worker, self._settings, admitted=True)
         before = self._monotonic()
         claimed = False
@@ -104,7 +106,7 @@ class Claims:
             claimed = decision.assignment is not None
         finally:
             if not claimed:
-                await self._books.ask(self._admissions.give_back, asking)
+                await self._books.ask(self._admissions.give_back, asking, admission)
         return self._claimed(call, decision, appended, before)
 
     def _refused(self, call: ReleasedCall, refused: LicenceRefused) -> Unclaimed:

@@ -49,6 +49,14 @@ class Asking:
 
 
 @dataclass(frozen=True, slots=True)
+class Admission:
+    """The call is let in since ``at``, by the database's clock. ``alone``: no other dispatcher is about to send it too."""
+
+    at: datetime
+    alone: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """No room: ask again after ``wait`` seconds. ``tool``: whose limit it is (``*``: that of all); ``limit``: which one."""
 
@@ -72,8 +80,8 @@ class Admissions:
         """See the class."""
         self._engine = engine
 
-    def ask(self, asking: Asking) -> Refusal | None:
-        """Let the call in: None, and it has its place; else why not, and nothing is taken of any limit."""
+    def ask(self, asking: Asking) -> Admission | Refusal:
+        """Let the call in, and it has its places; else why not, and nothing is taken of any limit."""
         tenant = asking.stream.tenant
         with transaction(self._engine) as connection, connection.begin():
             # In one order, so that nobody waits for each other in a ring.
@@ -89,16 +97,21 @@ class Admissions:
                     taken.append((row.tool, bucket))
                 if refusal is not None:
                     return refusal
+            waits = select(exists().where(_mine(asking), ~_is_sent(), _runs(literal(now))))
+            alone = not connection.execute(waits).scalar_one()
             _write(connection, asking, taken, now)
-        return None
+        return Admission(now, alone)
 
-    def give_back(self, asking: Asking) -> None:
+    def give_back(self, asking: Asking, admission: Admission) -> None:
         """The call was let in and is not sent after all: its places are free; what it took of a rate is not given back.
 
-        Unless somebody else was faster with the same call, and sends it: then it keeps them.
+        Where another dispatcher was let in with the same call, it may be the one who sends it: then they are kept.
         """
+        if not admission.alone:
+            return
+        mine = and_(_mine(asking), admissions.c.at == admission.at, ~_is_sent())
         with single(self._engine) as connection:
-            connection.execute(delete(admissions).where(_mine(asking), ~_is_sent()))
+            connection.execute(delete(admissions).where(mine))
 
     def uses(self, tenant: str) -> list[Use]:
         """What is used of the limits of a tenant's tools."""

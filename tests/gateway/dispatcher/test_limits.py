@@ -22,7 +22,7 @@ from gateway.turn.opening import StreamTerms
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
 from ledger.append import Ledger
-from ledger.braking.admission import Admissions, Asking, Refusal
+from ledger.braking.admission import Admission, Admissions, Asking, Refusal
 from ledger.errors import LedgerUnavailable
 from ledger.events import EventType
 from ledger.sharding import StreamName
@@ -156,7 +156,7 @@ def test_a_tool_whose_rate_is_used_up_was_asked_about_without_a_pause(
     asked: list[Asking] = []
     ask = Admissions.ask
 
-    def counted(self: Admissions, asking: Asking) -> Refusal | None:
+    def counted(self: Admissions, asking: Asking) -> Admission | Refusal:
         asked.append(asking)
         return ask(self, asking)
 
