@@ -31,7 +31,11 @@ class Message:
 
 
 def draw_message(random: Random, setting: Setting) -> Message:
-    calls = tuple(setting.draw(random) for _ in range(random.randint(1, 6)))
+    return spelled_out(random, tuple(setting.draw(random) for _ in range(random.randint(1, 6))))
+
+
+def spelled_out(random: Random, calls: tuple[Call, ...]) -> Message:
+    """These calls with something said between them, cut into tokens."""
     text = "".join(random.choice(["", "ok ", "\n"]) + spell(tool, **arguments) for tool, arguments in calls)
     tokens, at = [], 0
     while at < len(text):

@@ -2,12 +2,14 @@
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 
 from decoding.calls.hermes import HermesDetector
 from decoding.calls.scan import scan
 from effects.classes import EffectClass
 from effects.intent import BlockState, IntentState, ResultStatus
-from ledger.events import EventType
+from gateway.turn.probing import Found
+from ledger.events import Event, EventType
 from ledger.state import Intent, StreamState
 from tests.equivalence.worlds import Setting
 from tests.simulation.network import Network
@@ -24,7 +26,9 @@ def judged(
     state = store.read(writer.commit_key)
     faults = [*_lost(state), *_told_wrongly(state, network), *_recorded_twice(store, writer.commit_key)]
     faults += _not_serial(state, setting, network, writer.commit_key)
+    faults += _probed_wrongly(store.events[writer.commit_key], network)
     _count(store, state, counts)
+    counts.update(writer.heard)
     return [f"{writer.commit_key}: {fault}" for fault in faults]
 
 
@@ -56,6 +60,20 @@ def _recorded_twice(store: Store, commit_key: str) -> list[str]:
     return [f"{name} was settled {number} times" for name, number in settled.items() if number > 1]
 
 
+def _probed_wrongly(events: Sequence[Event], network: Network) -> list[str]:
+    """What a probe found is what the tool's log says: that it acted, it had by then; that it did not, it never did."""
+    faults = []
+    for event in (event for event in events if event.type is EventType.DISPATCH_PROBED):
+        verdict, acted = event.payload["verdict"], network.first_act.get(str(event.intent_id))
+        if verdict == Found.HAPPENED and (acted is None or acted > event.at):
+            faults.append(f"{event.intent_id} had not happened when a probe said so at {event.at}")
+        if verdict == Found.NOT_HAPPENED and acted is not None:
+            faults.append(
+                f"{event.intent_id} happened at {acted}; at {event.at} a probe said that it had not"
+            )
+    return faults
+
+
 def _not_serial(state: StreamState, setting: Setting, network: Network, commit_key: str) -> list[str]:
     world, faults = setting.begin(), []
     for intent in sorted((i for i in state.intents.values() if i.final), key=lambda i: i.place):
@@ -79,6 +97,15 @@ def _count(store: Store, state: StreamState, counts: Counter[str]) -> None:
     counts["messages"] += 1
     counts["calls"] += len(state.intents)
     counts[f"ended {state.finished}"] += 1
+    counts["forks"] += state.fork_of is not None
+    approved: set[str] = set()
     for event in store.events[state.commit_key]:
         if event.type.value.startswith(("dispatch.", "intent.", "stream.taken")):
             counts[event.type.value] += 1
+        if event.type is EventType.DISPATCH_PROBED:
+            counts[f"probed: {event.payload['verdict']}"] += 1
+        elif event.type is EventType.INTENT_APPROVED:
+            approved.add(str(event.intent_id))
+        elif event.type is EventType.INTENT_AWAITING_APPROVAL:
+            counts[f"asked: {event.payload['because']}"] += 1
+            counts["approval expired"] += event.intent_id in approved

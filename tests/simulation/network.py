@@ -5,6 +5,7 @@ import contextvars
 import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from datetime import datetime
 from random import Random
 
 from effects.classes import EffectClass
@@ -15,6 +16,7 @@ from ledger.events import EventType
 from tests.equivalence.worlds import Setting, World
 from tests.simulation.process import Process
 from tests.simulation.store import Store
+from tests.simulation.tables import PROBE
 
 
 @dataclass
@@ -31,6 +33,9 @@ class Network:
     def __post_init__(self) -> None:
         self.worlds: dict[str, World] = defaultdict(self.setting.begin)
         self.acts: Counter[str] = Counter()
+        self.first_act: dict[str, datetime] = {}
+        self._probed: set[str] = set()
+        self._delays = self.chance.choice([(0.0, 0.2, 0.2, 3.0), (0.0, 0.2, 0.2, 3.0), (0.2, 0.2, 8.0)])
         self.under_way: Counter[str] = Counter()
         self._keys: dict[str, str] = {}
         self._owners: dict[str, str] = {}
@@ -38,31 +43,49 @@ class Network:
 
     async def carry(self, call: Assignment, told: "asyncio.Future[Reply]") -> None:
         """One transmission, however long it takes; ``told`` learns what comes back, if anything does."""
-        chance = self.chance
-        fate = 1.0 if self.calm else chance.random()
+        fate = 1.0 if self.calm else self.chance.random()
         loss = 0.2
+        if call.tool == PROBE:
+            self.counts["probes sent"] += 1
+            self._probed.add(call.intent_id)
+            await self._carry(call, told, fate, loss)
+            return
+        if call.intent_id in self._probed:
+            self.faults.append(f"{call.intent_id} was sent after it was probed")
         self.under_way[call.intent_id] += 1
         try:
-            await asyncio.sleep(self._delay())
-            if fate < 0.3 * loss:
-                _tell(told, MaybeSent("connection_lost") if chance.random() < 0.5 else None)
-                return
-            content = self._act(call)
-            await asyncio.sleep(self._delay())
-            if fate < loss:
-                _tell(told, MaybeSent("connection_lost") if chance.random() < 0.5 else None)
-            else:
-                _tell(told, Answered(ResultStatus.OK, content))
+            await self._carry(call, told, fate, loss)
         finally:
             self.under_way[call.intent_id] -= 1
 
+    async def _carry(self, call: Assignment, told: "asyncio.Future[Reply]", fate: float, loss: float) -> None:
+        """On its way, done, and on the way back."""
+        chance = self.chance
+        await asyncio.sleep(self._delay())
+        if fate < 0.3 * loss:
+            _tell(told, MaybeSent("connection_lost") if chance.random() < 0.5 else None)
+            return
+        content = self._log_of(call) if call.tool == PROBE else self._act(call)
+        await asyncio.sleep(self._delay())
+        if fate < loss:
+            _tell(told, MaybeSent("connection_lost") if chance.random() < 0.5 else None)
+        else:
+            _tell(told, Answered(ResultStatus.OK, content))
+
     def _delay(self) -> float:
-        longest = 0.2 if self.calm else self.chance.choice([0.0, 0.2, 0.2, 3.0])
+        longest = 0.2 if self.calm else self.chance.choice(self._delays)
         return self.chance.random() * longest
+
+    def _log_of(self, call: Assignment) -> object:
+        """How often the call in doubt acted; now and then the tool says something else."""
+        if not self.calm and self.chance.random() < 0.1:
+            return {"busy": True}
+        return {"acts": self.acts[call.intent_id]}
 
     def _act(self, call: Assignment) -> object:
         self._watch(call)
         self.acts[call.intent_id] += 1
+        self.first_act.setdefault(call.intent_id, self.store.at)
         key = call.idempotency_key if call.effect is EffectClass.IDEMPOTENT else None
         if key is not None and key in self._answers:
             self.counts["recognised by its key"] += 1
@@ -82,6 +105,8 @@ class Network:
         if intent is None or not recorded:
             self.faults.append(f"{call.intent_id} was sent without a record before")
         reads = call.effect is EffectClass.READ_ONLY
+        if intent is not None and intent.effect > call.effect:
+            self.faults.append(f"{call.intent_id}, a {intent.effect}, was sent as a {call.effect}")
         if not reads and (intent is None or intent.block is not BlockState.CLEARED):
             self.faults.append(f"{call.intent_id} had an effect before its block was accepted")
         if call.effect is EffectClass.WRITE and self.acts[call.intent_id]:

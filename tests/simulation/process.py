@@ -1,29 +1,20 @@
 """A process of the simulation: it reads and writes the ledger until a schedule ends it, or stands still for a while."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextvars import ContextVar
-from datetime import datetime, timedelta
 from random import Random
 
-from effects.intent import IntentState
 from gateway.failpoints import FailPoint
-from gateway.turn.tables import TableInForce
-from ledger.braking.admission import Asking, Refusal
-from ledger.braking.pausing import Pause
-from ledger.change import Appended, Change, StoredBatch
+from ledger.change import Appended, Change, Licence, StoredBatch
 from ledger.errors import LedgerUnavailable, OutcomeUnknown
-from ledger.events import Event, EventType
-from ledger.incarnation import Database, Look
+from ledger.events import Event
 from ledger.sharding import StreamName
 from ledger.state import StreamState
-from ledger.work import Doubt, ExpiredLease, ReleasedCall
-from tests.simulation.store import BEGAN, TENANT, Behind, Store
+from tests.simulation.store import Behind, Store
 
 CURRENT: ContextVar["Process"] = ContextVar("CURRENT")
-_DATABASE = Database("simulated", BEGAN, 0)
-
 
 _TOO_LATE = (FailPoint.SENDING, FailPoint.REPEATING)
 """Between its look at the lease and the first byte nothing can keep a process from sending once it goes on."""
@@ -35,7 +26,7 @@ class Killed(BaseException):
 
 class Process:
     """One process, with what it remembers of the ledger. ``chance``: draws of the schedule; ``fates`` how often what
-    happens to it; ``on_death`` is called once."""
+    happens to it; ``on_death`` is called once. Its questions to the database begin with ``asked``."""
 
     def __init__(
         self, name: str, store: Store, chance: Random, fates: "Fates", on_death: Callable[[], None]
@@ -44,6 +35,7 @@ class Process:
         self.store = store
         self.chance = chance
         self.fates = fates
+        self.began = store.at
         self.dead = False
         self.stalled_until = 0.0
         self._on_death = on_death
@@ -81,27 +73,27 @@ class Process:
     # As ledger.append.Ledger.
 
     def read(self, _tenant: str, commit_key: str) -> StreamState:
-        self._asked()
+        self.asked()
         state = self._known[commit_key] = self.store.read(commit_key)
         return state
 
     def events(self, _tenant: str, commit_key: str, after: int, limit: int) -> list[Event]:
-        self._asked()
+        self.asked()
         return [e for e in self.store.events[commit_key] if e.seq > after][:limit]
 
     def batch(self, _tenant: str, commit_key: str, batch_id: str) -> StoredBatch | None:
-        self._asked()
+        self.asked()
         return self.store.batches.get((commit_key, batch_id))
 
     def renew(
         self, _tenant: str, commit_key: str, intent_id: str, attempt: int, epoch: int, lease_seconds: float
     ) -> bool:
-        self._asked()
+        self.asked()
         return self.store.renew(commit_key, intent_id, attempt, epoch, lease_seconds)
 
     def append(self, _tenant: str, commit_key: str, decide: Callable[[StreamState], Change]) -> Appended:
         """Decides on what it remembers, which may be behind; as the product does."""
-        self._asked()
+        self.asked()
         state = self._known.get(commit_key) or self.store.read(commit_key)
         while True:
             newest = self.store.read(commit_key)
@@ -170,106 +162,18 @@ class Process:
             self.fates.told(f"{self.name}: {commit_key} {event.seq} {event.type} {_told(event)}")
         if lost:
             self.fates.told(f"{self.name}: the answer to COMMIT was lost")
+            for row in change.side:
+                if isinstance(row, Licence):
+                    # Nobody ever sends under it, so that it keeps no place of a limit.
+                    self.store.licences[commit_key, row.intent_id, row.attempt].orphaned = True
             raise OutcomeUnknown("the connection was lost at COMMIT")
         self._known[commit_key] = after
         return Appended(after, events)
 
-    def _asked(self) -> None:
+    def asked(self) -> None:
         self.check()
         if self.chance.random() < self.fates.away:
             raise LedgerUnavailable("the database is away")
-
-    # As gateway.service.tables.EffectTables.
-
-    def current(self, _tenant: str) -> TableInForce:
-        return self.store.tables[-1]
-
-    # As ledger.work.Work.
-
-    @property
-    def incarnations(self) -> "Process":
-        return self
-
-    def look(self, _shards: Sequence[int]) -> Look:
-        self._asked()
-        return Look(_DATABASE, (), ())
-
-    def released(
-        self,
-        _shards: Sequence[int],
-        limit: int,
-        *,
-        after: int = -1,
-        without: Collection[tuple[str, str | None]] = (),
-    ) -> list[ReleasedCall]:
-        self._asked()
-        return [
-            ReleasedCall(StreamName.of(TENANT, key), intent.intent_id, intent.tool)
-            for key, state in self.store.states.items()
-            for intent in state.intents.values()
-            if intent.state is IntentState.RELEASED
-            if (TENANT, intent.tool) not in without and (TENANT, None) not in without
-        ][:limit]
-
-    def doubts(self, _shards: Sequence[int], _limit: int) -> list[Doubt]:
-        """None: no tool here declares a probe."""
-        self._asked()
-        return []
-
-    # As ledger.braking.pausing.Pauses, and ledger.braking.admission.Admissions: no tool here has limits.
-
-    @property
-    def pauses(self) -> "Process":
-        return self
-
-    def all(self) -> Mapping[str, list[Pause]]:
-        self._asked()
-        return {TENANT: [Pause(tool, "operator", "", self.store.at) for tool in sorted(self.store.paused)]}
-
-    @property
-    def admissions(self) -> "Process":
-        return self
-
-    def ask(self, _asking: Asking) -> Refusal | None:
-        self._asked()
-        return None
-
-    def give_back(self, _asking: Asking) -> None:
-        self._asked()
-
-    def expired_leases(self, _shards: Sequence[int], limit: int) -> list[ExpiredLease]:
-        self._asked()
-        return [
-            ExpiredLease(StreamName.of(TENANT, key), intent_id, attempt, row.epoch)
-            for (key, intent_id, attempt), row in self.store.licences.items()
-            if row.open and row.until < self.store.now()
-        ][:limit]
-
-    def due_retries(self, _shards: Sequence[int], now: datetime, limit: int) -> list[StreamName]:
-        self._asked()
-        return [
-            StreamName.of(TENANT, key)
-            for key, state in self.store.states.items()
-            if any(
-                i.state is IntentState.HELD and i.retry_at is not None and i.retry_at <= now
-                for i in state.intents.values()
-            )
-        ][:limit]
-
-    def idle_streams(self, _shards: Sequence[int], idle: timedelta, limit: int) -> list[StreamName]:
-        self._asked()
-        return [
-            StreamName.of(TENANT, key)
-            for key, state in self.store.states.items()
-            if state.finished is None and self.store.events[key][-1].at < self.store.at - idle
-        ][:limit]
-
-    def outcome_recorded(self, stream: StreamName, intent_id: str, attempt: int, type_: EventType) -> bool:
-        self._asked()
-        return any(
-            (e.type, e.intent_id, e.attempt) == (type_, intent_id, attempt)
-            for e in self.store.events[stream.commit_key]
-        )
 
 
 class Fates:
@@ -293,6 +197,7 @@ def _told(event: Event) -> str:
         "reason",
         "because",
         "effect",
+        "verdict",
         "release",
         "attempt",
         "status",

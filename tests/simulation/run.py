@@ -1,4 +1,4 @@
-"""One seed: messages, gateways, dispatchers, a person and a network, in virtual time, with a schedule of crashes."""
+"""One seed: messages, gateways, dispatchers, people and a network, in virtual time, with a schedule of crashes."""
 
 import asyncio
 import contextvars
@@ -6,43 +6,39 @@ import json
 import logging
 import zlib
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache
+from datetime import timedelta
 from random import Random
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import structlog
 
-from effects.intent import IntentState
-from effects.table import EffectTable
+from effects import speculation
 from gateway import failpoints
 from gateway.dispatcher.leases import Lease
 from gateway.dispatcher.settings import DispatcherSettings
 from gateway.dispatcher.worker import Dispatcher
-from gateway.errors import GatewayError
-from gateway.service.approvals import Approvals
-from gateway.service.doubts import Doubts
-from gateway.service.streams import Streams
 from gateway.service.tables import EffectTables
-from gateway.turn.scanner import BlockScanner
 from gateway.turn.tables import TableInForce
 from ledger.append import Ledger
-from ledger.braking.schema import EVERY_TOOL
-from ledger.errors import LedgerError
-from ledger.state import Intent
 from ledger.work import Work
 from tests.equivalence.simulation import draw_message
 from tests.equivalence.worlds import BANK, FILES, Setting
+from tests.simulation.forks import draw_fork
+from tests.simulation.gateways import Gateways, known_brakes
 from tests.simulation.judge import judged
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Cable, Network
+from tests.simulation.people import Operator, Person
 from tests.simulation.process import CURRENT, Fates, Killed, Process
+from tests.simulation.rules import Rules
 from tests.simulation.store import Store
-from tests.simulation.writer import WHO, Writer
+from tests.simulation.tables import NewestTable, Tables
+from tests.simulation.work import SimulatedWork
+from tests.simulation.writer import Writer
 
-T = TypeVar("T")
 TROUBLE, HORIZON = 30.0, 600.0
 """Virtual seconds of crashes and losses, and until everything has to be over."""
 
@@ -57,7 +53,11 @@ _SETTINGS = DispatcherSettings(
     retry_pause=0.5,
     grace=1.0,
     concurrency=8,
+    probe_pause=1.0,
+    longest_probe_pause=8.0,
 )
+_RESTS = timedelta(seconds=10)
+"""Rest of a tool that stopped, in place of minutes."""
 
 
 @dataclass
@@ -89,24 +89,21 @@ class Simulation:
         self._threads = self._stream("threads")
         self._loop = VirtualLoop(lambda: 0.05 * self._threads.random())
         self._setting: Setting = self._random.choice([FILES, BANK])
-        self.store = Store(self._loop.time)
+        self.store = Store(self._loop.time, counts=self.told.counts)
+        self.rules = Rules(self.store)
+        self.store.watch = self.rules.committed
         self.fates = Fates(self._stream("fates"), self._say)
         self.network = Network(self.store, self._setting, self._stream("network"))
         self._numbers = Counter[str]()
         self._ended = False
-        self._gateways = [self._new_gateway() for _ in range(2)]
+        self._enough = self._random.choice([speculation.ENOUGH, 1, 1, 1])
+        self._gateways = Gateways(
+            2, lambda: self._process("gateway", lambda: None), self._random, self.told.counts
+        )
         self._tasks: list[asyncio.Task[None]] = []
+        self._tables = Tables(self._setting, self._stream("tables"))
         self._put_in_force()
-        self.writers = [
-            Writer(
-                f"turn-{n}",
-                draw_message(self._random, self._setting),
-                self.store,
-                self._stream(f"writer {n}"),
-                self._ask,
-            )
-            for n in range(self._random.choice([1, 2, 2]))
-        ]
+        self.writers = self._draw_writers()
 
     def _stream(self, name: str) -> Random:
         return Random(zlib.crc32(name.encode()) ^ self._random.getrandbits(48))
@@ -115,18 +112,36 @@ class Simulation:
         if self._tell:
             self.told.story.append(f"{self._loop.time():8.3f}  {line}")
 
+    def _draw_writers(self) -> list[Writer]:
+        """One message or two, or one and forks of it."""
+        first = draw_message(self._random, self._setting)
+        writers = [self._writer("turn-0", first)]
+        if self._random.random() < 0.3:
+            fork = draw_fork(self._random, self._setting, first)
+            writers.append(self._writer("fork-1", fork, "turn-0"))
+            if self._random.random() < 0.3:
+                again = draw_fork(self._random, self._setting, first)
+                writers.append(self._writer("fork-2", again, "fork-1"))
+        elif self._random.random() < 0.6:
+            writers.append(self._writer("turn-1", draw_message(self._random, self._setting)))
+        return writers
+
+    def _writer(self, commit_key: str, message: Any, fork_of: str | None = None) -> Writer:
+        chance = self._stream(f"writer {commit_key}")
+        return Writer(commit_key, message, self.store, chance, self._gateways, fork_of)
+
     def run(self) -> Told:
         asyncio.set_event_loop(self._loop)
-        before = failpoints._armed
-        failpoints._armed = cast("Any", _Points())
         try:
-            self._loop.run_until_complete(self._whole())
+            with _in_place(self._enough):
+                try:
+                    self._loop.run_until_complete(self._whole())
+                finally:
+                    self._end()
         finally:
-            failpoints._armed = before
-            self._end()
             asyncio.set_event_loop(None)
             self._loop.close()
-        self.told.faults += self.network.faults
+        self.told.faults += self.network.faults + self.rules.faults
         self.told.counts += self.network.counts
         for writer in self.writers:
             self.told.faults += judged(self.store, writer, self._setting, self.network, self.told.counts)
@@ -145,7 +160,7 @@ class Simulation:
         writing = [asyncio.create_task(writer.run()) for writer in self.writers]
         for number in range(self._random.choice([1, 2, 2])):
             self._new_dispatcher(f"dispatcher-{number}")
-        self._tasks += [asyncio.create_task(self._person()), asyncio.create_task(self._operator())]
+        self._tasks += [asyncio.create_task(somebody.run()) for somebody in self._people()]
         while self._loop.time() < TROUBLE and not (all(task.done() for task in writing) and self._over()):
             await asyncio.sleep(1.0)
         self.fates.over()
@@ -163,44 +178,29 @@ class Simulation:
             for state in (self.store.read(writer.commit_key) for writer in self.writers)
         )
 
-    # Gateways
-
-    def _new_gateway(self) -> tuple[Process, Streams, Doubts, Approvals]:
-        process = self._process("gateway", lambda: None)
-        process.stands_still = False
-        ledger, tables = cast("Ledger", process), cast("EffectTables", process)
-        clock = lambda: self.store.at  # noqa: E731
-        nothing = cast("Any", None)
-        return (
-            process,
-            Streams(ledger, tables, BlockScanner(), clock),
-            Doubts(nothing, ledger, tables, clock),
-            Approvals(nothing, ledger, tables, clock),
+    def _people(self) -> Iterator[Person | Operator]:
+        counts = self.told.counts
+        yield Person(self.store, self.network, self._gateways, self._stream("person"), counts)
+        yield Operator(
+            self.store,
+            self._setting,
+            self._stream("operator"),
+            counts,
+            change=self._put_in_force,
+            say=self._say,
+            trouble=TROUBLE,
         )
+
+    def _put_in_force(self) -> None:
+        table = self._tables.next()
+        self.store.tables.append(TableInForce(len(self.store.tables) + 1, table))
+        if self._tell:
+            self._say(f"table {len(self.store.tables)}: {json.dumps(table.document())}")
 
     def _process(self, kind: str, on_death: Callable[[], None]) -> Process:
         self._numbers[kind] += 1
         name = f"{kind}/{self._numbers[kind]}"
         return Process(name, self.store, self._stream(name), self.fates, on_death)
-
-    def _ask(self, ask: Callable[[Streams], T]) -> T:
-        return self._at_gateway(lambda gateway: ask(gateway[1]))
-
-    def _at_gateway(self, ask: Callable[[Any], T]) -> T:
-        """Whichever gateway is asked, and another in place of one that dies over it."""
-        place = self._random.randrange(len(self._gateways))
-        gateway = self._gateways[place]
-        token = CURRENT.set(gateway[0])
-        try:
-            return ask(gateway)
-        except Killed:
-            self.told.counts["gateways killed"] += 1
-            self._gateways[place] = self._new_gateway()
-            raise
-        finally:
-            CURRENT.reset(token)
-
-    # Dispatchers
 
     def _new_dispatcher(self, name: str) -> None:
         if self._ended:
@@ -214,8 +214,8 @@ class Simulation:
         process = self._process(name, gone)
         dispatcher = Dispatcher(
             cast("Ledger", process),
-            cast("Work", process),
-            cast("EffectTables", process),
+            cast("Work", SimulatedWork(process)),
+            cast("EffectTables", NewestTable(self.store, known_brakes(process))),
             Cable(process, self.network),
             _SETTINGS,
             lambda: self.store.at,
@@ -224,90 +224,25 @@ class Simulation:
         )
         context = contextvars.Context()
         context.run(CURRENT.set, process)
-        main = self._loop.create_task(self._dispatch(dispatcher, process), context=context)
+        main = self._loop.create_task(_dispatch(dispatcher), context=context)
         self._tasks.append(main)
 
-    async def _dispatch(self, dispatcher: Dispatcher, process: Process) -> None:
-        with suppress(Killed):
-            await dispatcher.run(asyncio.Event())
 
-    # People
-
-    async def _person(self) -> None:
-        """Settles doubts by the tools' word once nothing is under way to them, and decides about what awaits approval."""
-        chance = self._stream("person")
-        while True:
-            await asyncio.sleep(chance.uniform(0.5, 3))
-            for commit_key, state in list(self.store.states.items()):
-                for intent in list(state.intents.values()):
-                    with suppress(Killed, LedgerError, GatewayError):
-                        self._look_at(commit_key, intent, chance)
-
-    def _look_at(self, commit_key: str, intent: Intent, chance: Random) -> None:
-        if intent.state is IntentState.IN_DOUBT and not self.network.under_way[intent.intent_id]:
-            happened = self.network.acts[intent.intent_id] > 0
-            self.told.counts["doubts resolved"] += 1
-            self._at_gateway(
-                lambda gateway: gateway[2].resolve(
-                    WHO, commit_key, intent.intent_id, happened=happened, reason="as the tool says"
-                )
-            )
-        elif intent.state is IntentState.AWAITING_APPROVAL and chance.random() < 0.5:
-            if chance.random() < 0.7:
-                self.told.counts["approved"] += 1
-                self._at_gateway(lambda gateway: gateway[3].approve(WHO, commit_key, intent.intent_id))
-            else:
-                self.told.counts["denied"] += 1
-                self._at_gateway(
-                    lambda gateway: gateway[3].deny(WHO, commit_key, intent.intent_id, reason="no")
-                )
-
-    # The table in force
-
-    def _put_in_force(self) -> None:
-        table = _table(
-            self._setting.name,
-            self._random.choice(["hold", "send"]),
-            self._random.choice(["strict", "footprint"]),
-            self._random.random() < 0.7,
-            self._random.choice(["", "", "WRITE", "raised", "window"]),
-        )
-        self.store.tables.append(TableInForce(len(self.store.tables) + 1, table))
-        self._say(f"table {len(self.store.tables)}: {json.dumps(table.document())}")
-
-    async def _operator(self) -> None:
-        """Changes the table now and then, and pauses a tool for a while."""
-        chance = self._stream("operator")
-        while chance.random() < 0.6:
-            await asyncio.sleep(chance.uniform(0, TROUBLE / 2))
-            if chance.random() < 0.5:
-                self._put_in_force()
-                self.told.counts["tables changed"] += 1
-                continue
-            tool = chance.choice([EVERY_TOOL, *self._setting.classes])
-            self._say(f"paused: {tool}")
-            self.told.counts["pauses"] += 1
-            self.store.paused.add(tool)
-            await asyncio.sleep(chance.uniform(0, TROUBLE / 3))
-            self._say(f"resumed: {tool}")
-            self.store.paused.discard(tool)
+async def _dispatch(dispatcher: Dispatcher) -> None:
+    with suppress(Killed):
+        await dispatcher.run(asyncio.Event())
 
 
-@cache
-def _table(setting: str, reads: str, order: str, declared: bool, twist: str) -> EffectTable:
-    """``twist``: WRITEs need approval; IDEMPOTENT is WRITE now; the window is over soon."""
-    chosen = FILES if setting == FILES.name else BANK
-    told = json.loads(chosen.effects(declared=declared, reads_behind_writes=reads, write_order=order))
-    for row in told["tools"].values():
-        row["timeout"] = "2s"
-        if row["effect"] == "WRITE" and twist == "WRITE":
-            row["approval"] = "required"
-        if row["effect"] == "IDEMPOTENT" and twist == "raised":
-            row["effect"] = "WRITE"
-            del row["window"]
-        if row["effect"] == "IDEMPOTENT" and twist == "window":
-            row["window"] = "4s"
-    return EffectTable.from_document(told)
+@contextmanager
+def _in_place(enough: int) -> Iterator[None]:
+    """The fail points of this process, and a few outcomes and seconds in place of the many that stop a tool's early reads."""
+    before = failpoints._armed, speculation.ENOUGH, speculation.PROBATION
+    failpoints._armed = cast("Any", _Points())
+    speculation.ENOUGH, speculation.PROBATION = enough, _RESTS
+    try:
+        yield
+    finally:
+        failpoints._armed, speculation.ENOUGH, speculation.PROBATION = before
 
 
 def simulate(seed: int, *, tell: bool = False) -> Told:

@@ -1,7 +1,7 @@
 """The ledger in memory, with what the database checks: one stream's events in order, and licences once only."""
 
-from collections import defaultdict
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -13,8 +13,9 @@ from ledger.braking.schema import EVERY_TOOL
 from ledger.change import BatchReplay, Change, CloseLicence, Licence, SeizeLicence, SideRow, StoredBatch
 from ledger.errors import BatchIdTaken, LeaseLost, LicenceRefused
 from ledger.events import Event
-from ledger.fold import fold, initial
+from ledger.fold import fold_all, initial
 from ledger.state import StreamState
+from tests.simulation.braking import BrakeRows
 
 TENANT = "default"
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -32,11 +33,12 @@ class LicenceRow:
     epoch: int
     until: float
     open: bool = True
+    orphaned: bool = False
 
 
 @dataclass
 class Store:
-    """``now``: virtual seconds. What is written is durable."""
+    """``now``: virtual seconds. What is written is durable. ``watch``: told of every commit."""
 
     now: Callable[[], float]
     tables: list[TableInForce] = field(default_factory=list)
@@ -44,7 +46,11 @@ class Store:
     events: dict[str, list[Event]] = field(default_factory=lambda: defaultdict(list))
     licences: dict[tuple[str, str, int], LicenceRow] = field(default_factory=dict)
     batches: dict[tuple[str, str], StoredBatch] = field(default_factory=dict)
-    paused: set[str] = field(default_factory=set)
+    brakes: BrakeRows = field(default_factory=BrakeRows)
+    counts: Counter[str] = field(default_factory=Counter)
+    watch: Callable[[str, Sequence[Event], StreamState], None] = lambda _key, _events, _after: None
+
+    tenant = TENANT
 
     @property
     def at(self) -> datetime:
@@ -57,10 +63,10 @@ class Store:
         """All of it or nothing. Raises ``Behind``, and what the database would refuse."""
         if self.read(commit_key).seq != before.seq:
             raise Behind
-        after, events = before, []
-        for seq, new in enumerate(change.events, before.seq + 1):
-            events.append(Event(seq, self.at, *new))
-            after = fold(after, events[-1])
+        at, folded = self.at, change.folded
+        events = [Event(seq, at, *new) for seq, new in enumerate(change.events, before.seq + 1)]
+        known = folded is not None and folded.before is before and folded.at == at
+        after = folded.after if folded is not None and known else fold_all(before, events)
         undo = {name: LicenceRow(**vars(row)) for name, row in self.licences.items() if name[0] == commit_key}
         added = []
         try:
@@ -73,6 +79,7 @@ class Store:
             raise
         self.states[commit_key] = after
         self.events[commit_key] += events
+        self.watch(commit_key, events, after)
         return after
 
     def _side(self, commit_key: str, after: StreamState, row: SideRow) -> tuple[str, str, int]:
@@ -103,7 +110,7 @@ class Store:
         reads = row.effect == EffectClass.READ_ONLY
         if not reads and after.intents[row.intent_id].block is not BlockState.CLEARED:
             raise LicenceRefused("not accepted", "accepted")
-        if {str(after.intents[row.intent_id].tool), EVERY_TOOL} & self.paused:
+        if {str(after.intents[row.intent_id].tool), EVERY_TOOL} & self.brakes.paused:
             raise LicenceRefused("paused", NOT_PAUSED)
         taken = {held.once_key for held in self.licences.values() if held.once_key is not None}
         if name in self.licences or (row.once_key is not None and row.once_key in taken):

@@ -17,6 +17,7 @@ from gateway.dispatcher.leases import Lease
 from gateway.dispatcher.worker import Dispatcher
 from tests.crash import planted
 from tests.processes import ROOT
+from tests.simulation.planted import PLANTS
 from tests.simulation.run import simulate
 
 LONG = bool(os.environ.get("COMMITGATE_TEST_LONG"))
@@ -28,7 +29,15 @@ PROVOKED = (
     "dispatchers killed", "gateways killed", "doubts resolved", "approved", "denied", "tables changed", "pauses", "intent.stale",
     "intent.voided", "intent.adopted", "stream.taken_over", "dispatch.expired", "dispatch.late", "recognised by its key",
     "ended stop", "ended error",
+    # probes
+    "probed: happened", "probed: not_happened", "probed: unknown",
+    # limits, the budget of early reads, and stops
+    "refused for rate", "refused for concurrency", "held: budget_spent", "held: speculation_stopped", "speculation stopped",
+    "speculation resumed",
+    # forks and approvals
+    "forks", "asked: fork_repeats", "fork's repetition sent once approved", "approval expired",
 )  # fmt: skip
+"""Each has to happen in every piece, or the simulation has become blind to it."""
 
 
 @pytest.mark.timeout(3600)
@@ -70,16 +79,18 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("bug", [*PLACES, "takes every answer for fresh"])
+@pytest.mark.parametrize("bug", [*PLACES, "takes every answer for fresh", *PLANTS])
 def test_a_planted_bug_is_found(
     bug: str, monkeypatch: pytest.MonkeyPatch, report: Callable[[str], None]
 ) -> None:
-    if bug in PLACES:
+    if bug in PLANTS:
+        PLANTS[bug](monkeypatch)
+    elif bug in PLACES:
         place, name = PLACES[bug]
         monkeypatch.setattr(place, name, getattr(place, name))
         planted.plant(bug)
     else:
         monkeypatch.setattr(order, "overtaken_by", lambda _read, _others: None)
     found = next((seed for seed in range(WITHIN) if simulate(seed).faults), None)
-    report(f"simulation, a dispatcher that {bug}: found by seed {found}")
+    report(f"simulation, a process that {bug}: found by seed {found}")
     assert found is not None

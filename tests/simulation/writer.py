@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
@@ -16,10 +17,12 @@ from ledger.errors import LedgerError
 from ledger.events import EventType
 from ledger.state import Branch
 from tests.equivalence.simulation import Drafts, Message
+from tests.simulation.gateways import Gateways
 from tests.simulation.process import Killed
 from tests.simulation.store import TENANT, Store
 
 T = TypeVar("T")
+REASONS = ("budget_spent", "speculation_stopped")
 WHO = everyone(TENANT)
 
 
@@ -41,12 +44,13 @@ class Habits:
             breaks=random.choice([0.0, 0.0, 0.03]),
             takes_over=random.choice([0.0, 0.05]),
             hurry=random.choice([0.1, 1.0, 4.0]),
-            wrongness=random.choice([0.0, 0.05, 0.2]),
+            wrongness=random.choice([0.0, 0.05, 0.2, 0.4]),
         )
 
 
 class Writer:
-    """Writes ``message`` under ``commit_key``. ``insist`` asks gateways until one answers."""
+    """Writes ``message`` under ``commit_key``; gateways are asked until one answers. ``heard``: why calls were held, as the
+    answers say."""
 
     def __init__(
         self,
@@ -54,13 +58,16 @@ class Writer:
         message: Message,
         store: Store,
         chance: Random,
-        gateway: Callable[[Callable[[Streams], T]], T],
+        gateways: Gateways,
+        fork_of: str | None = None,
     ) -> None:
         self.commit_key = commit_key
+        self.fork_of = fork_of
+        self.heard: Counter[str] = Counter()
         self.message = message
         self._store = store
         self._chance = chance
-        self._gateway = gateway
+        self._gateways = gateways
         self._habits = Habits.draw(chance)
         self._drafts = Drafts(message, chance, self._habits.wrongness)
         self._epoch = 0
@@ -68,6 +75,8 @@ class Writer:
 
     async def run(self) -> None:
         chance, habits = self._chance, self._habits
+        if self.fork_of is not None:
+            await self._await_origin(self.fork_of)
         await self._open()
         while True:
             await asyncio.sleep(chance.random() * habits.hurry)
@@ -86,8 +95,13 @@ class Writer:
                 return
             await self._write(self._next(main))
 
+    async def _await_origin(self, fork_of: str) -> None:
+        await asyncio.sleep(self._chance.uniform(0, 20))
+        while not self._store.read(fork_of).exists:
+            await asyncio.sleep(1)
+
     async def _open(self) -> None:
-        terms = StreamTerms(format="hermes", source="detected")
+        terms = StreamTerms(format="hermes", source="detected", fork_of=self.fork_of)
         view, _new = await self._insist(lambda streams: streams.open(WHO, self.commit_key, terms))
         self._epoch = int(str(view["writer_epoch"]))
 
@@ -95,7 +109,7 @@ class Writer:
         self._batch += 1
         name, raw = f"b{self._batch}", json.dumps([event.type, event.payload], default=str).encode()
         try:
-            await self._insist(
+            told = await self._insist(
                 lambda streams: streams.write(
                     WHO, self.commit_key, self._epoch, [event], batch_id=name, raw_body=raw
                 )
@@ -103,11 +117,14 @@ class Writer:
         except Conflict:
             # It fell silent for so long that the stream was ended.
             assert self._store.read(self.commit_key).finished is not None
+            return
+        for reason in REASONS:
+            self.heard[f"held: {reason}"] += f'"reason": "{reason}"' in told.body
 
     async def _insist(self, ask: Callable[[Streams], T]) -> T:
         while True:
             try:
-                return self._gateway(ask)
+                return self._gateways.ask(lambda gateway: ask(gateway.streams))
             except (Killed, LedgerError):
                 await asyncio.sleep(self._chance.random())
 
