@@ -15,6 +15,7 @@ from ledger.evidence.note import SigningKey
 from ledger.log.checkpoints import Notary
 from ledger.log.entries import StoredCheckpoint
 from ledger.log.keys import load_or_make_key
+from ledger.log.published import CheckpointFile
 from ledger.log.reader import LogReader
 from ledger.log.running import Sealing
 from ledger.log.sealer import Sealed, Sealer
@@ -32,8 +33,19 @@ _log = structlog.get_logger(__name__)
 
 
 def signing_key(engine: Engine, settings: Settings) -> SigningKey:
-    """The key that signs for the log of this database; made at its first use. Raises KeyRefused."""
-    return load_or_make_key(settings.ledger_key_file, LogReader(engine).state().origin)
+    """The key that signs for the log of this database; made at its first use.
+
+    Raises KeyRefused, also where the key is missing and something is signed already: another key would sign for another log.
+    """
+    reader, file = LogReader(engine), settings.ledger_key_file
+    state = reader.state()
+    kept = CheckpointFile(settings.checkpoints_folder, state.log_id).path
+    if not file.exists() and (kept.exists() or reader.checkpoint() is not None):
+        raise KeyRefused(
+            f"{state.origin} is signed already, and there is no {file}: name the file of the key that signed it in "
+            "COMMITGATE_LEDGER_KEY, or bring it back from its backup; no other is made"
+        )
+    return load_or_make_key(file, state.origin)
 
 
 def notary_over(engine: Engine, settings: Settings) -> Notary:

@@ -70,8 +70,8 @@ _TURN = 0.05
 class Ledger:
     """Streams of events and what follows from them. Safe for many threads.
 
-    ``engine``: from ``ledger.connect``. ``clock``: aware datetimes for people to read. ``salt``: at least 16
-    fresh random bytes a call. ``sleep`` and ``jitter`` (0 to 1) space out the tries of contending writers.
+    ``engine``: from ``ledger.connect``. ``clock``: aware datetimes for people to read. ``salt``: 16 fresh
+    random bytes a call. ``sleep`` and ``jitter`` (0 to 1) space out the tries of contending writers.
     """
 
     def __init__(

@@ -19,6 +19,7 @@ LedgerError                     ledger_error
 ├── UnknownEvent                unknown_event
 ├── NotSealed                   not_sealed
 ├── LogForked                   log_forked
+├── LogMissing                  log_missing
 ├── RedactionRefused            redaction_refused
 │   ├── ReservedStream          redaction_reserved_stream
 │   ├── NotRecorded             redaction_not_recorded
@@ -30,6 +31,7 @@ LedgerError                     ledger_error
 │   ├── CheckpointRefused       checkpoint_refused
 │   ├── ProofRefused            proof_refused
 │   ├── TilesBroken             tiles_broken
+│   ├── KeptRefused             kept_checkpoint_refused
 │   └── ExportRefused           export_refused
 └── LicenceRefused              speculative_effect_violation
 """
@@ -223,6 +225,16 @@ class LogForked(LedgerError):
         self.size = size
 
 
+class LogMissing(LedgerError):
+    """The row is gone that says what the log is called and how far it goes. Nothing that is sealed can be told by it."""
+
+    code = "log_missing"
+
+    def __init__(self) -> None:
+        """See the class."""
+        super().__init__("the row of the log is gone: somebody deleted it; restore a backup")
+
+
 class RedactionRefused(LedgerError):
     """What is asked for cannot be redacted, or not yet; nothing was taken away."""
 
@@ -293,12 +305,24 @@ class TilesBroken(EvidenceRefused):
         super().__init__(f"tile {tile} of level {level} holds {found} hashes, {needed} are needed")
         self.level = level
         self.tile = tile
+        self.found = found
+
+
+class KeptRefused(EvidenceRefused):
+    """What should be checkpoints that were kept outside is none, or there is none of them."""
+
+    code = "kept_checkpoint_refused"
 
 
 class ExportRefused(EvidenceRefused):
     """A line of an exported log has no form that the format knows, or is written out of order."""
 
     code = "export_refused"
+
+    def __init__(self, message: str, index: int | None = None) -> None:
+        """``index``: of the event that cannot be written; None where something else is meant."""
+        super().__init__(message)
+        self.index = index
 
 
 class LicenceRefused(LedgerError):

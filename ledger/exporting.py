@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from io import BytesIO
 
+from ledger.errors import LogForked
 from ledger.events import EventType
 from ledger.evidence.exportfile import ExportWriter
 from ledger.log.entries import Entry, StoredCheckpoint, Wanted
@@ -18,7 +19,8 @@ def export(
     """The export up to ``until``: (events so far, whole lines), in pieces, to be written one after another.
 
     ``tenant``: the events of others are told by their leaf hash alone; None: everyone's are shown. What was sealed never
-    changes, so it does not matter how long it takes. Raises LedgerUnavailable.
+    changes, so it does not matter how long it takes. Raises LogForked where the log ends before ``until``, TilesBroken and
+    ExportRefused where it is damaged, LedgerUnavailable.
     """
     file = BytesIO()
     writer = ExportWriter(file, until.note, tenant)
@@ -31,7 +33,10 @@ def export(
         if writer.size == until.size:
             break
         end = min(until.size, writer.size + PAGE) if due is None else min(due.size, writer.size + PAGE)
-        for entry in reader.entries(writer.size - 1, end - writer.size, tenant):
+        entries = reader.entries(writer.size - 1, end - writer.size, tenant)
+        if not entries:
+            raise LogForked(reader.state().origin, until.size, "the database")
+        for entry in entries:
             _write(writer, entry)
         yield writer.size, _taken(file)
     yield writer.size, _taken(file)

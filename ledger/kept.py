@@ -1,4 +1,8 @@
-"""Checkpoints that were kept outside of the database (``ledger.log.published``), in the order of the verifier: by size.
+"""Checkpoints that were kept outside of the database, in the order of the verifier: by size.
+
+Three forms are read: what is published (``ledger.log.published``), a line of JSON each; what ``ledger checkpoint`` and
+``GET /v1/ledger/checkpoint`` answer, JSON with the note as ``checkpoint``, one or several of them; and a C2SP signed note
+as it is. Anything else is refused and not passed over, for whoever names what was kept relies on it.
 
 Several processes take turns in publishing, so one may come a moment late. Only places are kept in memory, not notes.
 """
@@ -6,42 +10,112 @@ Several processes take turns in publishing, so one may come a moment late. Only 
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from ledger.errors import EvidenceRefused, KeptRefused
+from ledger.evidence.checkpoint import Checkpoint
+from ledger.evidence.note import body_of
+
+LARGEST = 1 << 20
+"""Bytes at most of a line, and of a file that is one checkpoint."""
+
+_PUBLISHED = b'{"at": "'
+_MEMBERS = ("note", "checkpoint")
 
 
-def kept_notes(place: Path) -> Iterator[str]:
-    """The notes in a file, or in all files ``*.jsonl`` of a folder, smallest tree first.
+class Place(NamedTuple):
+    """Where a checkpoint of ``size`` events stands: ``length`` bytes from ``at`` in the file with this number."""
 
-    The files are looked through now, the notes read when asked for; what is published meanwhile is left out. A line that
-    was torn by a crash is passed over. Raises OSError.
+    size: int
+    number: int
+    at: int
+    length: int
+
+
+def kept_notes(place: Path, *, needed: bool = True) -> Iterator[str]:
+    """The notes in a file, or in all files of a folder (hidden ones apart), smallest tree first.
+
+    The files are looked through now, the notes read when asked for; what is published meanwhile is left out. A published
+    line that was torn by a crash is passed over. ``needed``: there has to be one. Raises OSError; the first that is asked for
+    raises KeptRefused where something is no checkpoint.
     """
-    files = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
-    places = sorted((size, number, at) for number, file in enumerate(files) for size, at in _places(file))
+    files = sorted(file for file in place.iterdir() if file.name[:1] != ".") if place.is_dir() else [place]
+    try:
+        places = sorted(found for number, file in enumerate(files) for found in _places(number, file))
+        if needed and not places:
+            raise KeptRefused(f"there is no checkpoint in {place}")
+    except KeptRefused as error:
+        return _refused(error)
     return _read(files, places)
 
 
-def _read(files: list[Path], places: list[tuple[int, int, int]]) -> Iterator[str]:
-    for _, number, at in places:
-        with files[number].open("rb") as file:
-            file.seek(at)
-            yield str(json.loads(file.readline())["note"])
+def _refused(error: KeptRefused) -> Iterator[str]:
+    raise error
+    yield
 
 
-def _places(file: Path) -> Iterator[tuple[int, int]]:
-    at = 0
+def _read(files: list[Path], places: list[Place]) -> Iterator[str]:
+    for place in places:
+        with files[place.number].open("rb") as file:
+            file.seek(place.at)
+            note = _note(file.read(place.length))
+        if note is None:
+            raise KeptRefused(f"{files[place.number]} was changed while it was read")
+        yield note
+
+
+def _places(number: int, file: Path) -> Iterator[Place]:
+    if not file.is_file():
+        raise KeptRefused(f"{file} is no file of checkpoints")
     with file.open("rb") as opened:
-        for line in opened:
-            size = _size(line)
-            if size is not None:
-                yield size, at
-            at += len(line)
+        whole = opened.read(LARGEST)
+        size = _size(whole)
+        if size is not None:
+            yield Place(size, number, 0, len(whole))
+            return
+        opened.seek(0)
+        yield from _lines(number, file, opened)
 
 
-def _size(line: bytes) -> int | None:
+def _lines(number: int, file: Path, opened: BinaryIO) -> Iterator[Place]:
+    at = count = 0
+    while line := opened.readline(LARGEST):
+        count += 1
+        size = _size(line) if line.lstrip()[:1] == b"{" else None
+        if size is not None:
+            yield Place(size, number, at, len(line))
+        elif line.strip() and not _is_torn(line):
+            raise KeptRefused(f"line {count} of {file} holds no checkpoint, nor is the file one")
+        at += len(line)
+
+
+def _is_torn(line: bytes) -> bool:
+    """Whether a crash left it so: a published line begins like this and is not whole."""
+    text = line.rstrip(b"\n")
+    if text[: len(_PUBLISHED)] != _PUBLISHED[: len(text)]:
+        return False
     try:
-        told = json.loads(line)
-    except ValueError:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return True
+    return False
+
+
+def _size(text: bytes) -> int | None:
+    """That of the checkpoint; None where it is none. What it says is not checked here."""
+    note = _note(text)
+    try:
+        return None if note is None else Checkpoint.parse(body_of(note)).size
+    except EvidenceRefused:
         return None
-    if not isinstance(told, dict) or not isinstance(told.get("note"), str):
+
+
+def _note(text: bytes) -> str | None:
+    try:
+        if text.lstrip()[:1] != b"{":
+            return text.decode()
+        told = json.loads(text)
+    except (ValueError, RecursionError):
         return None
-    size = told.get("size")
-    return size if isinstance(size, int) else None
+    notes = (told.get(name) for name in _MEMBERS)
+    return next((note for note in notes if isinstance(note, str)), None)

@@ -10,6 +10,7 @@ from ledger.errors import UnwritableValue
 from ledger.events import Payload
 
 SALT_BYTES = 16
+"""Of every salt, no more and no fewer: else bytes could move between salt and payload, and the digest would stay."""
 
 
 def canonical_text(payload: Payload) -> str:

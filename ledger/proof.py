@@ -5,7 +5,7 @@ once redacted), ``path`` (sibling hashes from the leaf upwards, RFC 9162), ``che
 of ``size`` leaves). Hashes and salt are in hex.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from json import loads
 from typing import cast
@@ -15,6 +15,7 @@ from ledger.evidence.checkpoint import Checkpoint
 from ledger.evidence.note import VerifierKey
 from ledger.evidence.tree import leaf_hash, verify_inclusion
 from ledger.log.reader import LogReader
+from ledger.payload import SALT_BYTES
 
 FORMAT = "commitgate-ledger-proof/1"
 
@@ -58,14 +59,36 @@ def check_proof(document: Mapping[str, object], key: VerifierKey) -> Checkpoint:
     return signed
 
 
+def check_kept(signed: Checkpoint, key: VerifierKey, kept: Iterable[str]) -> int:
+    """How many of the checkpoints that were kept outside are of the same size as ``signed``, and so of the same tree.
+
+    Of another size nothing follows without more hashes than a proof holds. Raises ProofRefused where one of the same size is
+    of another tree or one was made for another log; NoteRefused, CheckpointRefused, KeptRefused where one is none.
+    """
+    compared = 0
+    for note in kept:
+        checkpoint = Checkpoint.parse(key.open(note))
+        if checkpoint.origin != signed.origin:
+            raise ProofRefused(f"a checkpoint that was kept is one of {checkpoint.origin}")
+        if checkpoint.size == signed.size:
+            if checkpoint.root != signed.root:
+                raise ProofRefused(f"the checkpoint of {signed.size} events that was kept has another root")
+            compared += 1
+    return compared
+
+
 def _check_payload(document: Mapping[str, object], envelope: str) -> None:
-    payload, salt = document.get("payload"), document.get("salt")
+    if not {"payload", "salt"} <= document.keys():
+        raise ProofRefused("the proof has no payload or no salt: both are null once the event is redacted")
+    payload, salt = document["payload"], document["salt"]
     if payload is None and salt is None:
         return
     # The envelope is in the tree, so it is what the ledger wrote.
     digest = cast(dict[str, object], loads(envelope))["payload_digest"]
-    text = payload if isinstance(payload, str) else ""
-    if sha256(_unhex(salt) + text.encode("utf-8", "surrogatepass")).hexdigest() != digest:
+    text, raw = payload if isinstance(payload, str) else "", _unhex(salt)
+    if len(raw) != SALT_BYTES:
+        raise ProofRefused(f"the salt does not have {SALT_BYTES} bytes: bytes of the payload may hide in it")
+    if sha256(raw + text.encode("utf-8", "surrogatepass")).hexdigest() != digest:
         raise ProofRefused("the digest in the envelope is not that of salt and payload")
 
 

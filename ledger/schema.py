@@ -74,7 +74,7 @@ events = Table(
     CheckConstraint("shard between 0 and 255", name="events_shard_range"),
     CheckConstraint("seq > 0", name="events_seq_positive"),
     CheckConstraint("attempt > 0", name="events_attempt_positive"),
-    CheckConstraint("octet_length(salt) >= 16", name="events_salt_length"),
+    CheckConstraint("octet_length(salt) = 16", name="events_salt_length"),
     CheckConstraint("octet_length(payload_digest) = 32", name="events_digest_length"),
     CheckConstraint("(payload is null) = (salt is null)", name="events_redacted_whole"),
     Index("events_by_intent", *_KEY, "intent_id", postgresql_where=text("intent_id is not null")),

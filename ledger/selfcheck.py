@@ -11,21 +11,27 @@ from json import loads
 
 from sqlalchemy import Connection, Engine
 
-from ledger.errors import EvidenceRefused
+from ledger.errors import EvidenceRefused, ExportRefused, KeptRefused, LogMissing, NotSealed, TilesBroken
 from ledger.evidence.blanks import spelled_stream
 from ledger.evidence.note import VerifierKey
-from ledger.evidence.report import Fault, Report, Wrong
+from ledger.evidence.report import Fault, Report, Wrong, unread
 from ledger.evidence.seqs import Stream
 from ledger.evidence.tiles import HEIGHT, WIDTH, TileReader, width
-from ledger.evidence.tree import EMPTY_ROOT, HASH_BYTES, leaf_hash, perfect_root
+from ledger.evidence.tree import HASH_BYTES, leaf_hash, perfect_root
 from ledger.evidence.verify import verify
 from ledger.exporting import PAGE, export
 from ledger.log.due import find_unmarked
 from ledger.log.entries import Entry, StoredCheckpoint
+from ledger.log.places import LogState
 from ledger.log.reader import LogReader
 from ledger.log.store import tile_reader
+from ledger.payload import SALT_BYTES
 from ledger.read import read_redactions
 from ledger.session import single
+
+NOTHING_SIGNED = (
+    "nothing is signed yet: is a gateway or a worker running? `ledger checkpoint --sign` signs now"
+)
 
 Progress = Callable[[int], None]
 """Told how many events are checked."""
@@ -41,25 +47,69 @@ class SelfCheck:
 
 
 def check_database(
-    engine: Engine, until: StoredCheckpoint, key: VerifierKey, kept: Iterable[str], progress: Progress
+    engine: Engine, until: StoredCheckpoint | None, key: VerifierKey, kept: Iterable[str], progress: Progress
 ) -> SelfCheck:
     """Check everything that is sealed now.
 
-    ``until``: the newest checkpoint; ``kept``: notes of checkpoints kept outside, by size, none larger than the log.
-    Raises LedgerUnavailable.
+    ``until``: the newest checkpoint, None where there is none; ``kept``: notes of checkpoints kept outside, by size, none
+    larger than the log. Raises NotSealed where nothing is signed, neither there nor outside; LedgerUnavailable.
     """
     reader = LogReader(engine)
     try:
+        state = reader.state()
+        fault = _check_name(state, key) or _check_end(state, until, kept)
+        if fault is not None or until is None:
+            return _unread(fault or Fault(Wrong.MISSING, 0, state.size, 0, "there is no checkpoint"))
         report = verify(_lines(reader, until, progress), key, kept=kept, named=_named(engine))
+        size = reader.size()
+        fault = report.fault or _check_tail(reader, until.size, size)
+    except LogMissing as error:
+        return _unread(Fault(Wrong.LOG, 0, 0, 0, str(error)))
     except EvidenceRefused as error:
-        # A stored checkpoint is not even one of its own size, so that no export can be made.
-        report = _nothing(Fault(Wrong.CHECKPOINT, 0, until.size, 0, str(error)))
-    size = reader.size()
-    fault = report.fault or _check_tail(reader, until.size, size)
+        # No export can be made: a stored checkpoint is not even one of its own size, or the tree has holes.
+        return _unread(_refused(error, state.size))
     if fault is None:
         with single(engine) as connection:
             fault = _check_tiles(tile_reader(connection), size) or _check_marks(connection, size)
     return SelfCheck(report, size if fault is None else report.events, fault)
+
+
+def _unread(fault: Fault) -> SelfCheck:
+    return SelfCheck(unread(fault), 0, fault)
+
+
+def _check_name(state: LogState, key: VerifierKey) -> Fault | None:
+    """The log is the one that the key signs for: under another name nothing that was kept would be looked up."""
+    if state.origin == key.name:
+        return None
+    message = f"the database calls its log {state.origin}, and the key is that of {key.name}"
+    return Fault(Wrong.ORIGIN, 0, state.size, 0, message)
+
+
+def _check_end(state: LogState, until: StoredCheckpoint | None, kept: Iterable[str]) -> Fault | None:
+    """The log reaches as far as was signed for, and what was kept outside was not forgotten inside."""
+    if until is not None:
+        if until.size <= state.size:
+            return None
+        message = f"a checkpoint of {until.size} events is signed, and the log has {state.size}"
+        return Fault(Wrong.TRUNCATED, state.size, until.size, 0, message)
+    try:
+        count = sum(1 for _ in kept)
+    except KeptRefused as error:
+        return Fault(Wrong.KEPT, 0, state.size, 0, str(error))
+    if not count:
+        raise NotSealed(NOTHING_SIGNED)
+    message = f"{count} checkpoints were kept outside, and the database has none: do not sign again, look what happened to it"
+    return Fault(Wrong.MISSING, 0, state.size, 0, message)
+
+
+def _refused(error: EvidenceRefused, size: int) -> Fault:
+    if isinstance(error, TilesBroken):
+        first = (error.tile * WIDTH + error.found) << HEIGHT * error.level
+        return Fault(Wrong.TILES, min(first, size), size, 0, str(error))
+    if isinstance(error, ExportRefused) and error.index is not None:
+        return Fault(Wrong.LINE, error.index, error.index + 1, 0, str(error))
+    return Fault(Wrong.CHECKPOINT, 0, size, 0, str(error))
 
 
 def _lines(reader: LogReader, until: StoredCheckpoint, progress: Progress) -> Iterator[bytes]:
@@ -67,10 +117,6 @@ def _lines(reader: LogReader, until: StoredCheckpoint, progress: Progress) -> It
         progress(size)
         # Not splitlines: an escaped text may hold what that takes for the end of a line.
         yield from (line + b"\n" for line in lines.split(b"\n")[:-1])
-
-
-def _nothing(fault: Fault) -> Report:
-    return Report(None, None, 0, 0, 0, 0, 0, 0, EMPTY_ROOT, fault)
 
 
 def _named(engine: Engine) -> Iterator[tuple[Stream, list[int]]]:
@@ -99,9 +145,10 @@ def _wrong(entry: Entry) -> Wrong | None:
     envelope = entry.envelope.encode()
     if leaf_hash(envelope) != entry.leaf_hash:
         return Wrong.LEAF_HASH
-    if entry.payload is not None and entry.salt is not None:
-        digest = sha256(entry.salt + entry.payload.encode()).hexdigest()
-        if digest != loads(envelope)["payload_digest"]:
+    if entry.payload is not None or entry.salt is not None:
+        salt, payload = entry.salt or b"", entry.payload or ""
+        digest = sha256(salt + payload.encode()).hexdigest()
+        if len(salt) != SALT_BYTES or digest != loads(envelope)["payload_digest"]:
             return Wrong.PAYLOAD_DIGEST
     return None
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, BinaryIO
@@ -13,6 +13,7 @@ from sqlalchemy import Engine
 from effects.wording import counted
 from gateway.cli.log import newest, verifier_key
 from gateway.cli.output import Format, FormatOption, chosen, say, write_line
+from gateway.cli.piped import on_disk
 from gateway.cli.progress import bar
 from gateway.cli.wholefile import written_whole
 from gateway.database import database
@@ -21,6 +22,7 @@ from gateway.sealing import sign_now
 from gateway.settings import Settings
 from ledger.access.duty import Duty
 from ledger.errors import EvidenceRefused, KeyRefused, NotSealed
+from ledger.evidence.exportfile import lines_of
 from ledger.evidence.note import VerifierKey
 from ledger.evidence.report import Fault, Report
 from ledger.evidence.verify import verify as verify_export
@@ -28,9 +30,10 @@ from ledger.exporting import export as exported
 from ledger.exporting import redacted_since
 from ledger.kept import kept_notes
 from ledger.log.entries import StoredCheckpoint
+from ledger.log.published import CheckpointFile
 from ledger.log.reader import LogReader
 from ledger.proof import FORMAT as PROOF_FORMAT
-from ledger.proof import check_proof, prove
+from ledger.proof import check_kept, check_proof, prove
 from ledger.selfcheck import check_database
 
 TRIES = 3
@@ -122,7 +125,7 @@ def _export(engine: Engine, settings: Settings, out: BinaryIO, tenant: str | Non
     reader = LogReader(engine)
 
     def signed() -> StoredCheckpoint:
-        return sign_now(engine, settings) if settings.seal else newest(reader)
+        return sign_now(engine, settings) if settings.seal else newest(reader, settings)
 
     until = signed()
     for _ in range(TRIES):
@@ -142,31 +145,48 @@ def _export(engine: Engine, settings: Settings, out: BinaryIO, tenant: str | Non
 
 
 def _verify_file(file: Path, key: VerifierKey, checkpoints: Path | None, asked: Format | None) -> bool:
-    with file.open("rb") as opened:
+    with on_disk(file) as place, place.open("rb") as opened, _kept_in(checkpoints) as kept:
         document = _proof_in(opened)
         if document is not None:
-            return _verify_proof(document, key, asked)
-        size = file.stat().st_size
-        kept = iter(()) if checkpoints is None else kept_notes(checkpoints)
-        with bar("verifying", size) as progress:
+            return _verify_proof(document, key, asked, None if checkpoints is None else kept)
+        with bar("verifying", place.stat().st_size) as progress:
             report = verify_export(_counted(opened, progress), key, kept=kept)
     _tell(report, report.fault, asked)
     return report.fault is not None
 
 
-def _verify_proof(document: dict[str, object], key: VerifierKey, asked: Format | None) -> bool:
+def _verify_proof(
+    document: dict[str, object], key: VerifierKey, asked: Format | None, kept: Iterator[str] | None
+) -> bool:
     try:
         signed = check_proof(document, key)
+        compared = 0 if kept is None else check_kept(signed, key, kept)
     except EvidenceRefused as error:
         told: dict[str, object] = {"ok": False, "fault": {"code": error.code, "message": str(error)}}
     else:
-        index = document["index"]
-        told = {"ok": True, "index": index, "origin": signed.origin, "size": signed.size, "fault": None}
+        if kept is not None and not compared:
+            raise InvalidRequest(
+                f"--checkpoints: none that was kept covers just {signed.size} events, as the proof's own does, so they say "
+                "nothing of it: take one of that size, or an export"
+            )
+        told = {"ok": True, "index": document["index"], "origin": signed.origin, "size": signed.size}
+        told |= {"redacted": document["payload"] is None, "kept": compared, "fault": None}
     if chosen(asked) is Format.JSON:
         write_line(told)
+    elif told["ok"]:
+        say("the event is proved" + (", and its payload is not shown: redacted" if told["redacted"] else ""))
     else:
-        say("the event is proved" if told["ok"] else f"not proved: {told['fault']}")
+        say(f"not proved: {told['fault']}")
     return not told["ok"]
+
+
+@contextmanager
+def _kept_in(place: Path | None) -> Iterator[Iterator[str]]:
+    if place is None:
+        yield iter(())
+        return
+    with on_disk(place) as there:
+        yield kept_notes(there)
 
 
 def _verify_database(key: str | None, checkpoints: Path | None, asked: Format | None) -> bool:
@@ -174,15 +194,16 @@ def _verify_database(key: str | None, checkpoints: Path | None, asked: Format | 
     trusted = verifier_key(settings) if key is None else _key(key)
     with database(settings, "commitgate-cli", (Duty.RECONCILER,)) as engine:
         reader = LogReader(engine)
-        # What was kept first: what is signed meanwhile is in the database already.
-        own = settings.checkpoints_folder / f"{reader.state().log_id}.jsonl"
-        place = checkpoints or (own if own.exists() else None)
-        if place is None:
+        # By the name of the key: what the database calls its log is a part of what is checked.
+        own = CheckpointFile(settings.checkpoints_folder, trusted.name.rpartition("/")[2]).path
+        if checkpoints is None and not own.exists():
             say(f"no checkpoints were kept in {own.parent}: nothing outside the database is compared")
-        kept = iter(()) if place is None else kept_notes(place)
-        until = newest(reader)
-        with bar("verifying", until.size) as progress:
-            found = check_database(engine, until, trusted, kept, progress)
+        # What was kept first: what is signed meanwhile is in the database already.
+        with _kept_in(checkpoints) as named:
+            kept = kept_notes(own, needed=False) if checkpoints is None and own.exists() else named
+            until = reader.checkpoint()
+            with bar("verifying", 0 if until is None else until.size) as progress:
+                found = check_database(engine, until, trusted, kept, progress)
     _tell(found.report, found.fault, asked, sealed=found.size)
     return found.fault is not None
 
@@ -211,8 +232,10 @@ def _key(text: str) -> VerifierKey:
     try:
         place = Path(text)
         with suppress(OSError):
-            if place.is_file():
-                text = place.read_text(encoding="utf-8")
+            # A pipe is as good as a file.
+            if place.exists() and not place.is_dir():
+                with place.open("rb") as file:
+                    text = file.read(_HEAD).decode()
         return VerifierKey.parse(text)
     except (KeyRefused, UnicodeDecodeError) as error:
         raise InvalidRequest(f"--key: {error}") from error
@@ -232,7 +255,7 @@ def _proof_in(file: BinaryIO) -> dict[str, object] | None:
 
 def _counted(lines: BinaryIO, progress: Callable[[int], None]) -> Iterator[bytes]:
     done = told = 0
-    for line in lines:
+    for line in lines_of(lines):
         yield line
         done += len(line)
         if done - told > _TELL:

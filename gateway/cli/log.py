@@ -20,12 +20,14 @@ from gateway.sealing import sign_now, signing_key
 from gateway.service.log import cursor, read_cursor, sealed_view
 from gateway.settings import Settings
 from ledger.access.duty import Duty
-from ledger.errors import BadCursor, LedgerUnavailable, NotSealed
+from ledger.errors import BadCursor, LedgerUnavailable, LogForked, NotSealed
 from ledger.events import EventType
 from ledger.evidence.checkpoint import Checkpoint
 from ledger.evidence.note import VerifierKey, body_of
 from ledger.log.entries import SealedEvent, StoredCheckpoint, Wanted
+from ledger.log.published import CheckpointFile
 from ledger.log.reader import LogReader
+from ledger.selfcheck import NOTHING_SIGNED
 
 PAGE = 500
 LOOK = 0.2
@@ -80,7 +82,7 @@ def checkpoint(
     """Print the newest signed checkpoint, a C2SP note. Exit 0: printed, 1: nothing is signed yet, or it failed."""
     settings = Settings()
     with _reader(settings, "commitgate-cli", Duty.SEALER if sign else Duty.RECONCILER) as (reader, engine):
-        signed = sign_now(engine, settings) if sign else newest(reader)
+        signed = sign_now(engine, settings) if sign else newest(reader, settings)
     if chosen(format_) is Format.TABLE:
         typer.echo(signed.note, nl=False)
         return
@@ -103,7 +105,10 @@ def key(format_: FormatOption = None) -> None:
 
 
 def verifier_key(settings: Settings) -> VerifierKey:
-    """The verifier key of this machine. Raises KeyRefused; needs the database only where there is no key yet."""
+    """The verifier key of this machine; made where nothing is signed yet. Raises KeyRefused.
+
+    Needs the database only where there is no key yet.
+    """
     public = settings.ledger_key_file.with_suffix(".pub")
     if public.exists():
         return VerifierKey.parse(public.read_text(encoding="utf-8"))
@@ -111,13 +116,16 @@ def verifier_key(settings: Settings) -> VerifierKey:
         return signing_key(engine, settings).verifier()
 
 
-def newest(reader: LogReader) -> StoredCheckpoint:
-    """The newest checkpoint. Raises NotSealed where nothing is signed."""
+def newest(reader: LogReader, settings: Settings) -> StoredCheckpoint:
+    """The newest checkpoint. Raises NotSealed where nothing is signed, LogForked where something was that is gone."""
     signed = reader.checkpoint()
     if signed is None:
-        raise NotSealed(
-            "nothing is signed yet: is a gateway or a worker running? `ledger checkpoint --sign` signs now"
-        )
+        state = reader.state()
+        kept = CheckpointFile(settings.checkpoints_folder, state.log_id)
+        last = kept.last()
+        if last is not None:
+            raise LogForked(state.origin, last.size, str(kept.path))
+        raise NotSealed(NOTHING_SIGNED)
     return signed
 
 

@@ -10,10 +10,12 @@ from collections.abc import Iterable
 from json.encoder import encode_basestring
 from types import TracebackType
 
-from ledger.evidence.seqs import Stream
+from ledger.evidence.seqs import Stream, stream_named
 
 HELD = 50_000
 """Blank events in memory at most (some 20 MB); those met longest ago wait in a private temporary file."""
+
+_LARGEST = 16 << 20
 
 _REDACTION = b'"type":"payload.redacted"}'
 
@@ -26,11 +28,14 @@ def is_redaction(envelope: bytes) -> bool:
 
 def spelled_stream(tenant: str, commit_key: str) -> Stream:
     """The name of a stream as envelopes spell it."""
-    return encode_basestring(tenant).encode(), encode_basestring(commit_key).encode()
+    return stream_named(encode_basestring(tenant).encode(), encode_basestring(commit_key).encode())
 
 
 def named_by(payload: bytes) -> list[int]:
     """The seqs that the payload of a ``payload.redacted`` names; none where it cannot be read, or is gone."""
+    # Two million seqs fit; a parser needs many times what it parses.
+    if len(payload) > _LARGEST:
+        return []
     try:
         said = json.loads(payload)
     except (ValueError, RecursionError):

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from ledger.errors import CheckpointRefused
 from ledger.evidence.tree import HASH_BYTES
 
+_DIGITS = 19
+
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
@@ -37,6 +39,8 @@ class Checkpoint:
         origin, size, root, *extensions = lines[:-1]
         if not size.isascii() or not size.isdigit() or (size.startswith("0") and size != "0"):
             raise CheckpointRefused("the size of a checkpoint is a decimal number without leading zeros")
+        if len(size) > _DIGITS:
+            raise CheckpointRefused("the size of a checkpoint is larger than any log")
         return cls(origin, int(size), _root(root), tuple(extensions))
 
 

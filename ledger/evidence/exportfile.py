@@ -27,6 +27,13 @@ from ledger.evidence.note import body_of
 
 FORMAT = "commitgate-ledger-export/1"
 
+LARGEST_LINE = 128 << 20
+"""Bytes of a line at most, its newline included: six times the largest answer that is recorded (``effects.tool``), which is
+what it comes to where every byte of it is escaped, and what goes with it."""
+
+LARGEST_NOTE = 1 << 20
+"""Bytes of a line of JSON at most: a header's or a checkpoint's. A parser needs many times what it parses."""
+
 
 @dataclass(frozen=True, slots=True)
 class Header:
@@ -89,7 +96,9 @@ class ExportWriter:
     def event(self, leaf_hash: bytes, envelope: bytes, payload: str | None, salt: bytes | None) -> None:
         """The next event; ``payload`` and ``salt`` both None where it is redacted."""
         if (payload is None) != (salt is None):
-            raise ExportRefused(f"event {self._size} has one of payload and salt: redaction takes both")
+            raise ExportRefused(
+                f"event {self._size} has one of payload and salt: redaction takes both", self._size
+            )
         fields = (
             leaf_hash.hex().encode(),
             envelope,
@@ -115,9 +124,26 @@ class ExportWriter:
             raise ExportRefused(f"the checkpoint in the header covers {self._until} events, here is another")
         line = b"\t".join((b"%d" % self._size, *fields))
         if b"\n" in line or line.count(b"\t") not in (1, 4):
-            raise ExportRefused(f"event {self._size} holds a tab or a newline: it is not canonical JSON")
+            raise ExportRefused(
+                f"event {self._size} holds a tab or a newline: it is not canonical JSON", self._size
+            )
+        if len(line) >= LARGEST_LINE:
+            raise ExportRefused(
+                f"event {self._size} has more bytes than a line of an export may have", self._size
+            )
         self._file.write(line + b"\n")
         self._size += 1
+
+
+def lines_of(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file, each with its newline, in constant memory: of one that is too long its beginning, and no more.
+
+    What is cut has no newline at its end and is refused by ``parse_header`` and ``parse_line``.
+    """
+    while line := file.readline(LARGEST_LINE):
+        yield line
+        if line[-1:] != b"\n":
+            return
 
 
 def read(lines: Iterable[bytes]) -> Iterator[Header | EventLine | HashLine | CheckpointLine]:
@@ -133,6 +159,8 @@ def read(lines: Iterable[bytes]) -> Iterator[Header | EventLine | HashLine | Che
 
 def parse_header(line: bytes) -> Header:
     """Read the first line. Raises ExportRefused."""
+    if len(line) > LARGEST_NOTE:
+        raise ExportRefused("the first line is too long for the header of an export")
     fields = _json(line)
     note, tenant = fields.get("checkpoint"), fields.get("tenant")
     if not isinstance(note, str) or not (tenant is None or isinstance(tenant, str)):
@@ -146,7 +174,8 @@ def parse_header(line: bytes) -> Header:
 def parse_line(line: bytes) -> EventLine | HashLine | CheckpointLine:
     """Read a line after the first. Raises ExportRefused."""
     if line[-1:] != b"\n":
-        raise ExportRefused("the line does not end with a newline")
+        told = f"has {LARGEST_LINE} bytes and does not end" if len(line) >= LARGEST_LINE else "does not end"
+        raise ExportRefused(f"the line {told} with a newline")
     if line[:1] == b"{":
         return _checkpoint(line)
     fields = line[:-1].split(b"\t")
@@ -158,6 +187,8 @@ def parse_line(line: bytes) -> EventLine | HashLine | CheckpointLine:
 
 
 def _checkpoint(line: bytes) -> CheckpointLine:
+    if len(line) > LARGEST_NOTE:
+        raise ExportRefused("the line is too long for a checkpoint's")
     fields = _json(line)
     note, number = fields.get("checkpoint"), fields.get("number")
     if not isinstance(note, str) or type(number) is not int:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ledger.evidence.tree import EMPTY_ROOT
+
 
 class Wrong(StrEnum):
     """What is wrong with an export; the values are stable and part of the interface."""
@@ -20,7 +22,7 @@ class Wrong(StrEnum):
     ENVELOPE = "envelope_malformed"
     """The envelope is not the JSON of an envelope."""
     PAYLOAD_DIGEST = "payload_digest_wrong"
-    """The digest in the envelope is not SHA-256(salt || payload)."""
+    """The digest in the envelope is not SHA-256(salt || payload), or the salt does not have 16 bytes."""
     REDACTION = "redaction_missing"
     """A payload is gone, and no ``payload.redacted`` of its stream names it: nobody who may has taken it away."""
     SEQ = "seq_wrong"
@@ -34,21 +36,26 @@ class Wrong(StrEnum):
     CHECKPOINT = "checkpoint_malformed"
     """A signed note is no checkpoint."""
     ORIGIN = "origin_wrong"
-    """A checkpoint was signed for another log than the one that the key is named after."""
+    """A checkpoint, or the database, is of another log than the one that the key is named after."""
     MISPLACED = "checkpoint_misplaced"
     """A checkpoint does not cover exactly the events before it."""
     MISSING = "checkpoint_missing"
-    """A checkpoint does not have the next number."""
+    """A checkpoint does not have the next number; or the database has none at all, and some were kept outside."""
     ROOT = "root_wrong"
     """The tree over the events is not the one that was signed: one of them was forged, together with its hash."""
     TRUNCATED = "truncated"
     """The file ends before the checkpoint in its header."""
     KEPT = "kept_checkpoint_refused"
-    """A checkpoint kept outside cannot be read, is not signed by the key, names another log, or goes back in size."""
+    """A checkpoint kept outside cannot be read, is not signed by the key, names another log, or goes back in size; or there
+    is none where some were named."""
     KEPT_ROOT = "kept_root_wrong"
     """A checkpoint kept outside was signed for another history."""
     UNMARKED = "never_sealed"
     """In the database: committed events have no place in the log, and nothing says that they wait for one."""
+    TILES = "tiles_broken"
+    """In the database: hashes of the tree are gone."""
+    LOG = "log_missing"
+    """In the database: what says how far the log goes, and what it is called, is gone."""
     KEPT_BEYOND = "kept_beyond_end"
     """A checkpoint kept outside covers events that the file does not have."""
 
@@ -79,7 +86,8 @@ class Report:
 
     ``events``: lines of events read before the fault. ``vouched``: of these, how many a good checkpoint covers; what
     lies beyond is not proved by this file. ``redacted``: events without payload and salt, whose proof stays valid;
-    ``hashes_only``: events of other tenants. ``root``: of the tree over ``events``, 32 bytes.
+    ``hashes_only``: events of other tenants. ``kept``: checkpoints kept outside that were compared; 0: nothing binds whoever
+    holds the signing key. ``root``: of the tree over ``events``, 32 bytes.
     """
 
     origin: str | None
@@ -90,6 +98,7 @@ class Report:
     hashes_only: int
     streams: int
     checkpoints: int
+    kept: int
     root: bytes
     fault: Fault | None
 
@@ -97,3 +106,8 @@ class Report:
     def ok(self) -> bool:
         """Nothing is wrong."""
         return self.fault is None
+
+
+def unread(fault: Fault) -> Report:
+    """The report where the fault kept everything from being read."""
+    return Report(None, None, 0, 0, 0, 0, 0, 0, 0, EMPTY_ROOT, fault)

@@ -1,13 +1,25 @@
 """The last seq of every stream, in bounded memory however many streams there are."""
 
 import sqlite3
+from hashlib import sha256
 from types import TracebackType
 
 HELD = 50_000
 """Streams in memory at most (some 15 MB); those met longest ago wait in a private temporary file."""
 
 Stream = tuple[bytes, bytes]
-"""Tenant and commit key, as an envelope spells them."""
+"""Tenant and commit key, as an envelope spells them; very long ones by their hash (``stream_named``)."""
+
+LONGEST_NAME = 4096
+"""Bytes of a stream's name that are remembered as they are: a hostile file may hold names of any length."""
+
+
+def stream_named(tenant: bytes, commit_key: bytes) -> Stream:
+    """The stream with this name, spelled as in an envelope."""
+    if len(tenant) + len(commit_key) <= LONGEST_NAME:
+        return tenant, commit_key
+    # Each is spelled with its quotation marks, so two names never run into one; nothing that is spelled begins so.
+    return b"", b"#" + sha256(tenant + commit_key).hexdigest().encode()
 
 
 class Seqs:

@@ -10,15 +10,18 @@ from collections.abc import Iterable, Iterator
 from hashlib import sha256
 
 from effects.canonical import canonical
-from ledger.errors import CheckpointRefused, ExportRefused, NoteRefused
+from ledger.errors import CheckpointRefused, ExportRefused, KeptRefused, NoteRefused
 from ledger.evidence.blanks import Blanks, is_redaction, named_by
 from ledger.evidence.checkpoint import Checkpoint
 from ledger.evidence.envelope import identity
 from ledger.evidence.exportfile import CheckpointLine, EventLine, HashLine, Header, parse_header, parse_line
 from ledger.evidence.note import VerifierKey
 from ledger.evidence.report import Fault, Report, Wrong
-from ledger.evidence.seqs import Seqs, Stream
+from ledger.evidence.seqs import Seqs, Stream, stream_named
 from ledger.evidence.tree import HASH_BYTES, CompactRange
+from ledger.payload import SALT_BYTES
+
+_SHOWN = 300
 
 Named = Iterable[tuple[Stream, Iterable[int]]]
 """Streams, and seqs in them that a redaction names."""
@@ -29,10 +32,11 @@ def verify(
 ) -> Report:
     """Check an export down to the first thing that is wrong.
 
-    ``lines``: the file's, each with its newline, as a file opened for reading bytes gives them. ``kept``: notes of
-    checkpoints kept outside of the database, as they were made, sizes never going back; each is compared with the tree
-    at its size. ``named``: what redactions name that are younger than the export, asked at its end; who has nothing but
-    the file leaves it out. Raises nothing for bad input: the report says what is wrong.
+    ``lines``: the file's, each with its newline, as ``exportfile.lines_of`` gives them. ``kept``: notes of checkpoints kept
+    outside of the database, as they were made, sizes never going back; each is compared with the tree at its size.
+    KeptRefused that comes instead of one is a fault. ``named``: what redactions name that are younger than the export,
+    asked at its end; who has nothing but the file leaves it out. Raises nothing for bad input: the report says what is
+    wrong.
     """
     with Seqs() as seqs, Blanks() as blanks:
         run = Verification(key, seqs, blanks, kept, named)
@@ -73,7 +77,7 @@ class Verification:
         self._leaf = b""
         self._line = 0
         self._vouched = 0
-        self._redacted = self._hashes_only = self._streams = self._checkpoints = 0
+        self._redacted = self._hashes_only = self._streams = self._checkpoints = self._compared = 0
 
     def all(self, lines: Iterator[bytes]) -> None:
         """Read the file to its end. Raises Found."""
@@ -108,6 +112,7 @@ class Verification:
             hashes_only=self._hashes_only,
             streams=self._streams,
             checkpoints=self._checkpoints,
+            kept=self._compared,
             root=self._tree.root(),
             fault=fault,
         )
@@ -133,7 +138,7 @@ class Verification:
             raise self._here(Wrong.ENVELOPE, "the envelope does not have the form of one")
         self.check_payload(line, event.payload_digest)
         self.check_tenant(event.tenant)
-        stream, seq = (event.tenant, event.commit_key), int(event.seq)
+        stream, seq = stream_named(event.tenant, event.commit_key), int(event.seq)
         self.check_seq(stream, seq)
         if not line.payload and not line.salt:
             self._blanks.add(stream, seq, self._tree.size)
@@ -182,10 +187,16 @@ class Verification:
             raise self._here(Wrong.LEAF_HASH, "the leaf hash is not that of the envelope")
 
     def check_payload(self, line: EventLine, digest: bytes) -> None:
-        """The digest in the envelope is that of salt and payload; a redacted event has neither."""
+        """The digest in the envelope is that of a salt of 16 bytes and the payload; a redacted event has neither."""
         if not line.payload and not line.salt:
             self._redacted += 1
-        elif sha256(self._unhex(line.salt) + line.payload).hexdigest().encode() != digest:
+            return
+        salt = self._unhex(line.salt)
+        if len(salt) != SALT_BYTES:
+            # The digest is that of both together: it does not see a byte that moved from one to the other.
+            message = f"the salt has {len(salt)} bytes and not {SALT_BYTES}: what is shown is not the payload"
+            raise self._here(Wrong.PAYLOAD_DIGEST, message)
+        if sha256(salt + line.payload).hexdigest().encode() != digest:
             raise self._here(
                 Wrong.PAYLOAD_DIGEST, "the digest in the envelope is not that of salt and payload"
             )
@@ -193,14 +204,15 @@ class Verification:
     def check_tenant(self, tenant: bytes) -> None:
         """A tenant's export shows no event of another."""
         if self._shown is not None and tenant != self._shown:
-            raise self._here(Wrong.TENANT, f"the event belongs to tenant {tenant.decode(errors='replace')}")
+            raise self._here(Wrong.TENANT, f"the event belongs to tenant {_short(tenant)}")
 
     def check_seq(self, stream: Stream, seq: int) -> None:
         """The event has the next seq of its stream."""
         last = self._seqs.last(stream)
         if seq != last + 1:
-            name = stream[1].decode(errors="replace")
-            raise self._here(Wrong.SEQ, f"stream {name}: seq {last + 1} has to come next, found {seq}")
+            raise self._here(
+                Wrong.SEQ, f"stream {_short(stream[1])}: seq {last + 1} has to come next, found {seq}"
+            )
         self._streams += not last
         self._seqs.set(stream, seq)
 
@@ -278,12 +290,15 @@ class Verification:
     def _compare_kept(self) -> None:
         while self._due is not None and self._due.size <= self._tree.size:
             self.check_kept(self._due)
+            self._compared += 1
             self._next_kept()
 
     def _next_kept(self) -> None:
-        note = next(self._kept, None)
         try:
+            note = next(self._kept, None)
             self._due = None if note is None else self.opened(note, "a checkpoint that was kept")
+        except KeptRefused as error:
+            raise self._unproved(Wrong.KEPT, str(error), line=False) from error
         except Found as found:
             raise Found(Wrong.KEPT, found.index, found.until, str(found), line=False) from found
 
@@ -299,6 +314,11 @@ class Verification:
     def _here(self, code: Wrong, message: str) -> Found:
         return Found(code, self._tree.size, self._tree.size + 1, message)
 
-    def _unproved(self, code: Wrong, message: str) -> Found:
+    def _unproved(self, code: Wrong, message: str, *, line: bool = True) -> Found:
         """What lies between the last good checkpoint and here is not proved; nothing shows what of it is wrong."""
-        return Found(code, self._vouched, self._tree.size, message)
+        return Found(code, self._vouched, self._tree.size, message, line=line)
+
+
+def _short(name: bytes) -> str:
+    """A name for people; a hostile file may hold one of any length."""
+    return name[:_SHOWN].decode(errors="replace")

@@ -9,6 +9,7 @@ from psycopg.errors import LockNotAvailable
 from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import DBAPIError
 
+from ledger.errors import LogMissing
 from ledger.faults import RowHeld, unavailable
 from ledger.log.schema import log
 
@@ -29,8 +30,10 @@ class LogState:
 
 
 def log_state(connection: Connection) -> LogState:
-    """Where the log stands."""
-    row = connection.execute(select(log.c.log_id, log.c.size)).one()
+    """Where the log stands. Raises LogMissing where somebody deleted its row."""
+    row = connection.execute(select(log.c.log_id, log.c.size)).one_or_none()
+    if row is None:
+        raise LogMissing
     return LogState(row.log_id, row.size)
 
 

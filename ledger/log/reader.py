@@ -2,11 +2,11 @@
 
 from datetime import UTC
 
-from sqlalchemy import ColumnElement, Connection, Engine, func, literal_column, select
+from sqlalchemy import ColumnElement, Connection, Engine, literal_column, select
 from sqlalchemy import text as sql
 
-from ledger.errors import NotSealed, ProofRefused, UnknownEvent
-from ledger.evidence.tiles import HEIGHT, WIDTH, consistency_path, inclusion_path
+from ledger.errors import NotSealed, ProofRefused, TilesBroken, UnknownEvent
+from ledger.evidence.tiles import HEIGHT, WIDTH, consistency_path, inclusion_path, width
 from ledger.evidence.tree import HASH_BYTES
 from ledger.log.entries import Entry, Inclusion, Page, Pending, StoredCheckpoint, Wanted
 from ledger.log.feed import between, read_page
@@ -37,7 +37,7 @@ where s.unsealed
 
 
 class LogReader:
-    """Reads the log. ``engine``: from ``ledger.connect``. Everything raises LedgerUnavailable. Safe for many threads."""
+    """Reads the log. ``engine``: from ``ledger.connect``. Everything raises LedgerUnavailable, LogMissing. For many threads."""
 
     def __init__(self, engine: Engine) -> None:
         """See the class."""
@@ -158,11 +158,16 @@ def _index_of(connection: Connection, stream: StreamName, seq: int) -> int:
 
 
 def _leaf_hashes(connection: Connection, first: int, last: int) -> bytes:
-    """Leaf hashes of the indexes ``first`` to ``last``, concatenated, as the tree holds them."""
+    """Leaf hashes of the indexes ``first`` to ``last``, concatenated, as the tree holds them. Raises TilesBroken."""
     begin = first >> HEIGHT
-    query = select(func.string_agg(tiles.c.hashes, sql("''::bytea order by tile"))).where(
+    query = select(tiles.c.tile, tiles.c.hashes).where(
         tiles.c.level == 0, tiles.c.tile.between(begin, last >> HEIGHT)
     )
-    hashes = bytes(connection.execute(query).scalar_one())
+    found = {row.tile: bytes(row.hashes) for row in connection.execute(query)}
+    for tile in range(begin, (last >> HEIGHT) + 1):
+        needed, there = width(0, tile, last + 1), len(found.get(tile, b"")) // HASH_BYTES
+        if there < needed:
+            raise TilesBroken(0, tile, needed=needed, found=there)
+    hashes = b"".join(found[tile] for tile in sorted(found))
     skipped = first - begin * WIDTH
     return hashes[skipped * HASH_BYTES :][: (last - first + 1) * HASH_BYTES]

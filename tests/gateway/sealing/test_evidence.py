@@ -166,7 +166,10 @@ def test_the_database_is_held_against_its_tree_and_what_was_signed(
             "update ledger.checkpoints set note = replace(note, chr(10) || '24' || chr(10), chr(10) || '23' || chr(10))",
             "checkpoint_malformed",
         ),
-        ("update ledger.checkpoints set note = replace(note, 'A', 'B')", "signature_wrong"),
+        (
+            "update ledger.checkpoints set note = replace(note, chr(8212) || ' ', chr(8212) || ' x')",
+            "signature_wrong",
+        ),
     ],
 )
 def test_every_kind_of_tampering_is_found(

@@ -2,12 +2,14 @@
 
 import tracemalloc
 from functools import partialmethod
+from io import BytesIO
 from random import Random
 
 import pytest
 
-from ledger.evidence import blanks, seqs
-from ledger.evidence.exportfile import CheckpointLine, Header, parse_line, read
+from ledger.errors import ExportRefused
+from ledger.evidence import blanks, exportfile, seqs
+from ledger.evidence.exportfile import CheckpointLine, Header, lines_of, parse_line, read
 from ledger.evidence.note import SigningKey, VerifierKey, body_of
 from ledger.evidence.report import Wrong
 from ledger.evidence.tree import leaf_hash
@@ -322,6 +324,40 @@ def test_memory_does_not_grow_with_the_log(monkeypatch):
 
     small, large = peak(300), peak(6000)
     assert large < small * 1.5 + 20_000
+
+
+def test_a_line_without_an_end_was_read_into_memory(monkeypatch):
+    monkeypatch.setattr(exportfile, "LARGEST_LINE", 10_000)
+    lines = exported(PLAIN)
+    for at in (0, 5):
+        before, endless = b"".join(lines[:at]), lines[at][:1] + b"x" * 1_000_000
+        tracemalloc.start()
+        try:
+            fault = verify(lines_of(BytesIO(before + endless)), VERIFIER).fault
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert fault is not None
+        assert fault.code == (Wrong.LINE if at else Wrong.HEADER)
+        assert peak < 1_500_000, "the file itself is a million of it"
+    with pytest.raises(ExportRefused, match="more bytes"):
+        exported([sealed("acme", "long", 1, "x" * 10_000)])
+
+
+def test_names_of_streams_of_any_length_were_remembered(monkeypatch):
+    events = [sealed("acme", f"{number}" + "x" * 20_000, 1, "a") for number in range(20)]
+    monkeypatch.setattr(seqs.Seqs, "set", lambda _, stream, __: held.append(stream))
+    held = []
+    report = verify(exported(events), VERIFIER)
+    assert (report.ok, report.streams, len({*held})) == (True, 20, 20)
+    assert max(len(name) for stream in held for name in stream) < 100
+
+
+def test_a_size_of_thousands_of_digits_is_refused():
+    body = f"{KEY.name}\n{'9' * 6000}\n{body_of(checkpoint(PLAIN)).splitlines()[2]}\n"
+    fault = verify([Header(KEY.sign(body)).line()], VERIFIER).fault
+    assert fault is not None
+    assert fault.code == Wrong.CHECKPOINT
 
 
 def test_every_line_of_an_export_is_read_back_as_it_was_written():
