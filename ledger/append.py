@@ -29,7 +29,7 @@ from ledger.draft import Draft, draft
 from ledger.errors import AppendContention, LedgerUnavailable
 from ledger.events import Event
 from ledger.faults import Conflict, RowHeld
-from ledger.fold import fold_all, initial
+from ledger.fold import fold_recorded, initial
 from ledger.group.row import await_row
 from ledger.group.side import extend_lease
 from ledger.group.transaction import GroupTransaction
@@ -108,7 +108,7 @@ class Ledger:
         self._again = ThreadPoolExecutor(AGAIN_THREADS, "commitgate-again")
 
     def read(self, tenant: str, commit_key: str) -> StreamState:
-        """The state of a stream now; seq 0 where it does not exist. Raises LedgerUnavailable."""
+        """The state of a stream now; seq 0 where it does not exist. Raises UnreadableStream, LedgerUnavailable."""
         return self._read(StreamName.of(tenant, commit_key))
 
     def warm(self, streams: Sequence[StreamName]) -> None:
@@ -126,17 +126,20 @@ class Ledger:
             found = read_whole(connection, unknown)
         for stream, events in found.items():
             try:
-                state = fold_all(initial(stream.tenant, stream.commit_key), events)
+                state = fold_recorded(initial(stream.tenant, stream.commit_key), events)
             except Exception as error:  # noqa: BLE001 - one broken stream must not keep the others waiting
                 _log.error("stream_unreadable", commit_key=stream.commit_key, error=repr(error))
                 continue
             self._remember(stream, state, met)
 
     def events(self, tenant: str, commit_key: str, after: int, limit: int) -> list[Event]:
-        """Up to ``limit`` events with a seq above ``after``, in order. Raises LedgerUnavailable."""
+        """Up to ``limit`` events with a seq above ``after``, in order, also those of a stream that cannot be folded.
+
+        Raises LedgerUnavailable.
+        """
         stream = StreamName.of(tenant, commit_key)
         with single(self._engine) as connection:
-            return read_events(connection, stream, after=after, limit=limit)
+            return read_events(connection, stream, after=after, limit=limit, lenient=True)
 
     def batch(self, tenant: str, commit_key: str, batch_id: str) -> StoredBatch | None:
         """A batch that was answered before. Raises LedgerUnavailable."""
@@ -214,7 +217,7 @@ class Ledger:
         """The state that ``connection`` shows, and under how many changes of the server."""
         met = self._server.changes
         state = self._cache.get(stream) or initial(stream.tenant, stream.commit_key)
-        return fold_all(state, read_events(connection, stream, after=state.seq)), met
+        return fold_recorded(state, read_events(connection, stream, after=state.seq)), met
 
     def _draw(self, stream: StreamName, state: StreamState, change: Change, met: int) -> Draft:
         return draft(stream, state, change, at=self._clock(), salt=self._salt, met=met)
@@ -343,7 +346,7 @@ class Ledger:
             state = known or initial(stream.tenant, stream.commit_key)
             fresh = read_events(connection, stream, after=state.seq)
         if fresh:
-            state = fold_all(state, fresh)
+            state = fold_recorded(state, fresh)
             self._remember(stream, state, met)
         return state
 

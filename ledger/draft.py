@@ -79,7 +79,7 @@ def _record(new: NewEvent, seq: int, at: datetime, salt: bytes) -> Record:
     # What is folded here is the payload as everybody else will read it.
     type_, said, branch, intent_id, attempt, head_after, cut_at = new
     text, payload = as_stored(said)
-    event = _EVENT((seq, at, type_, payload, branch, intent_id, attempt, head_after, cut_at, False))
+    event = _EVENT((seq, at, type_, payload, branch, intent_id, attempt, head_after, cut_at, False, False))
     return _RECORD((event, text, salt, payload_digest(salt, text)))
 
 

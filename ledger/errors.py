@@ -6,9 +6,12 @@ LedgerError                     ledger_error
 ├── MissingPrivileges           missing_database_privileges
 ├── UnknownLogin                unknown_login
 ├── NotAnAuditor                not_an_auditor
+├── UnfitAuditor                unfit_auditor
 ├── SchemaOutdated              schema_outdated
 ├── LedgerUnavailable           ledger_unavailable
-├── BrokenHistory               broken_history
+│   └── StatementsBroken        statements_broken
+├── UnreadableStream            stream_unreadable
+│   └── BrokenHistory           broken_history
 ├── UnwritableValue             unwritable_value
 ├── AppendContention            append_contention
 ├── OutcomeUnknown              commit_outcome_unknown
@@ -16,6 +19,7 @@ LedgerError                     ledger_error
 ├── LeaseLost                   lease_lost
 ├── ToolLogRefused              tool_log_refused
 ├── BadCursor                   bad_cursor
+├── UnknownTenant               unknown_tenant
 ├── UnknownEvent                unknown_event
 ├── NotSealed                   not_sealed
 ├── LogForked                   log_forked
@@ -104,6 +108,21 @@ class NotAnAuditor(LedgerError):
         self.login = login
 
 
+class UnfitAuditor(LedgerError):
+    """The login sees more than one tenant's rows, whatever it is shown: it would be an auditor in name alone."""
+
+    code = "unfit_auditor"
+
+    def __init__(self, login: str, reasons: Sequence[str]) -> None:
+        """``reasons``: each power that an auditor must not have."""
+        super().__init__(
+            f"login {login!r} {', '.join(reasons)}, so it sees every tenant; an auditor needs a login of its own,"
+            " with nothing but membership of commitgate_auditor"
+        )
+        self.login = login
+        self.reasons = tuple(reasons)
+
+
 class SchemaOutdated(LedgerError):
     """The newest migration is not applied to this database."""
 
@@ -125,15 +144,32 @@ class LedgerUnavailable(LedgerError):
     code = "ledger_unavailable"
 
 
-class BrokenHistory(LedgerError):
+class StatementsBroken(LedgerUnavailable):
+    """The connection broke while a tool's statements ran; it may be they that broke it. Nothing of them is left."""
+
+    code = "statements_broken"
+
+
+class UnreadableStream(LedgerError):
+    """The events of a stream cannot be read as one story: somebody wrote past the ledger. Other streams are as they were."""
+
+    code = "stream_unreadable"
+
+    def __init__(self, commit_key: str, why: str) -> None:
+        """``why``: what does not fit, in a few words."""
+        super().__init__(f"stream {commit_key!r} cannot be read: {why}")
+        self.commit_key = commit_key
+        self.why = why
+
+
+class BrokenHistory(UnreadableStream):
     """The events of a stream do not follow one another: one is missing, or was given twice."""
 
     code = "broken_history"
 
     def __init__(self, commit_key: str, *, expected: int, found: int) -> None:
         """``expected``: seq that had to come next; ``found``: the one that came."""
-        super().__init__(f"stream {commit_key!r}: event {expected} has to come next, found {found}")
-        self.commit_key = commit_key
+        super().__init__(commit_key, f"event {expected} has to come next, found {found}")
         self.expected = expected
         self.found = found
 
@@ -193,6 +229,17 @@ class BadCursor(LedgerError):
     """Text that no run of reconciliation gave as its cursor."""
 
     code = "bad_cursor"
+
+
+class UnknownTenant(LedgerError):
+    """No event of this tenant is recorded."""
+
+    code = "unknown_tenant"
+
+    def __init__(self, tenant: str) -> None:
+        """``tenant``: the name that was given."""
+        super().__init__(f"no event of a tenant {tenant!r} is recorded")
+        self.tenant = tenant
 
 
 class UnknownEvent(LedgerError):

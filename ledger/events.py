@@ -50,6 +50,17 @@ class EventType(StrEnum):
     PAYLOAD_REDACTED = "payload.redacted"
 
 
+def type_as_written(text: str) -> EventType:
+    """The type of this name; where none is called so, one that only spells it."""
+    try:
+        return EventType(text)
+    except ValueError:
+        unknown = str.__new__(EventType, text)
+        unknown._name_ = "UNKNOWN"
+        unknown._value_ = text
+        return unknown
+
+
 class NewEvent(NamedTuple):
     """An event that a decision asks for; it has no place in the stream yet.
 
@@ -70,6 +81,8 @@ class Event(NamedTuple):
     """A recorded event: ``seq`` counts from 1 within its stream, without gaps; ``at`` is for people, never for order.
 
     ``redacted``: its payload is gone; what stands here in its place is what remains of it (``ledger.redaction``).
+    ``unreadable``: its payload is no JSON object, or its type none of ours: somebody wrote past the ledger. The payload
+    reads as an empty object then, and the type as it was written.
     """
 
     seq: int
@@ -82,3 +95,4 @@ class Event(NamedTuple):
     head_after: int | None = None
     cut_at: int | None = None
     redacted: bool = False
+    unreadable: bool = False

@@ -14,7 +14,7 @@ from effects.intent import BlockState, IntentState, Release
 from ledger import approval, attempts, lane
 from ledger.adoption import adopted, orphaned, settled_together
 from ledger.altered import altered
-from ledger.errors import BrokenHistory
+from ledger.errors import BrokenHistory, UnreadableStream
 from ledger.events import Event, EventType
 from ledger.redaction.blanking import blanked
 from ledger.state import Branch, Intent, StreamState
@@ -57,6 +57,17 @@ def fold_all(state: StreamState, events: Iterable[Event]) -> StreamState:
         moved[name] = move(branch, event, cast("Mapping[str, Any]", event.payload))
         seq, at = event.seq, event.at
     return state if at is None else state.with_branches(moved, at=at, seq=seq)
+
+
+def fold_recorded(state: StreamState, events: Iterable[Event]) -> StreamState:
+    """As ``fold_all``, of events as they were read. Raises ``UnreadableStream`` where they make no sense together."""
+    try:
+        return fold_all(state, events)
+    except (LookupError, ValueError, TypeError, AttributeError) as error:
+        # Whoever may write events may write anything; what is no history of ours fails where it is taken for one.
+        raise UnreadableStream(
+            state.commit_key, f"its events do not fit together ({type(error).__name__}: {error})"
+        ) from error
 
 
 def spelled(token: Mapping[str, Any]) -> lane.SpelledToken:

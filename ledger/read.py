@@ -18,7 +18,8 @@ from sqlalchemy import (
 )
 
 from ledger.change import StoredBatch
-from ledger.events import Event, EventType, Payload
+from ledger.errors import UnreadableStream
+from ledger.events import Event, EventType, Payload, type_as_written
 from ledger.payload import parsed
 from ledger.schema import batches, events, of_stream
 from ledger.sharding import SHARDS, StreamName
@@ -62,33 +63,40 @@ order by e.shard, e.tenant, e.commit_key, e.seq
 
 
 def read_whole(connection: Connection, streams: Sequence[StreamName]) -> dict[StreamName, list[Event]]:
-    """All events of each of some streams, in order, in one statement. Streams that hold a redacted event are left out:
-    they need a second look (``read_events``).
+    """All events of each of some streams, in order, in one statement. Streams that hold an event that is redacted
+    or not to be understood are left out: they need a second look (``read_events``).
     """
     told = json.dumps([stream.columns() for stream in streams])
     found: dict[StreamName, list[Event]] = {}
-    redacted: set[StreamName] = set()
+    apart: set[StreamName] = set()
     for shard, tenant, commit_key, seq, at, type_, payload, *rest in connection.execute(
         _WHOLE, {"streams": told}
     ):
         stream = StreamName(shard, tenant, commit_key)
-        if payload is None:
-            redacted.add(stream)
+        known, body = _understood(type_, payload)
+        if known is None or payload is None:
+            apart.add(stream)
             continue
-        event = Event(seq, at.astimezone(UTC), EventType(type_), parsed(payload), *rest)
+        event = Event(seq, at.astimezone(UTC), known, body, *rest)
         found.setdefault(stream, []).append(event)
-    return {stream: read for stream, read in found.items() if stream not in redacted}
+    return {stream: read for stream, read in found.items() if stream not in apart}
 
 
 def read_events(
-    connection: Connection, stream: StreamName, *, after: int, limit: int | None = None
+    connection: Connection, stream: StreamName, *, after: int, limit: int | None = None, lenient: bool = False
 ) -> list[Event]:
     """Events of ``stream`` with a seq above ``after``, in order, at most ``limit`` of them (None: all).
 
-    The payload of a redacted event reads as what remains of it; as an empty object where nothing says.
+    The payload of a redacted event reads as what remains of it; as an empty object where nothing says. Raises
+    ``UnreadableStream`` for an event that is not to be understood; ``lenient`` gives it as it is (``Event.unreadable``).
     """
     given = {**stream.columns(), "after": after, "limit": limit}
     found = [event_of(row) for row in connection.execute(_BEHIND, given)]
+    if not lenient:
+        for event in found:
+            if event.unreadable:
+                why = f"the payload of event {event.seq} is no JSON object, or its type is unknown"
+                raise UnreadableStream(stream.commit_key, why)
     if not any(event.redacted for event in found):
         return found
     remains = read_remains(connection, stream)
@@ -98,8 +106,12 @@ def read_events(
 def read_remains(connection: Connection, stream: StreamName) -> Mapping[int, Payload]:
     """What remains of each payload of ``stream`` that a ``payload.redacted`` names, by seq."""
     query = select(events.c.payload).where(of_stream(events, stream), redacts())
-    said = [cast("Mapping[str, Any]", parsed(text)) for text in connection.execute(query).scalars()]
-    return {int(seq): body for event in said for seq, body in event["remains"].items()}
+    found: dict[int, Payload] = {}
+    for stored in connection.execute(query).scalars():
+        remains = _said(stored).get("remains")
+        if isinstance(remains, dict):
+            found.update((int(seq), body) for seq, body in remains.items() if seq.isdecimal())
+    return found
 
 
 def read_redactions(connection: Connection) -> Iterator[tuple[StreamName, list[int]]]:
@@ -108,8 +120,9 @@ def read_redactions(connection: Connection) -> Iterator[tuple[StreamName, list[i
         events.c.shard.in_(range(SHARDS)), redacts()
     )
     for row in connection.execute(query):
-        said = cast("Mapping[str, Any]", parsed(row.payload))
-        yield StreamName(row.shard, row.tenant, row.commit_key), [int(seq) for seq in said["seqs"]]
+        seqs = _said(row.payload).get("seqs")
+        named = [seq for seq in seqs if isinstance(seq, int)] if isinstance(seqs, list) else []
+        yield StreamName(row.shard, row.tenant, row.commit_key), named
 
 
 def redacts() -> ColumnElement[bool]:
@@ -129,16 +142,32 @@ def read_batch(connection: Connection, stream: StreamName, batch_id: str) -> Sto
 
 
 def event_of(row: Row[*tuple[object, ...]]) -> Event:
-    """The event of a row that has at least ``EVENT_COLUMNS``; the payload of a redacted one is an empty object."""
+    """The event of a row that has at least ``EVENT_COLUMNS``; the payload of a redacted or unreadable one is an empty object."""
+    type_, payload = _understood(row.type, row.payload)
     return Event(
         seq=row.seq,
         at=row.at.astimezone(UTC),
-        type=EventType(row.type),
-        payload={} if row.payload is None else parsed(row.payload),
+        type=type_as_written(row.type) if type_ is None else type_,
+        payload=payload,
         branch=row.branch,
         intent_id=row.intent_id,
         attempt=row.attempt,
         head_after=row.head_after,
         cut_at=row.cut_at,
         redacted=row.payload is None,
+        unreadable=type_ is None,
     )
+
+
+def _said(payload: str) -> Mapping[str, Any]:
+    """What a ``payload.redacted`` says: nothing, where it is not to be understood."""
+    return cast("Mapping[str, Any]", _understood(EventType.PAYLOAD_REDACTED.value, payload)[1])
+
+
+def _understood(type_: str, payload: str | None) -> tuple[EventType | None, Payload]:
+    """Type and payload as they were written; no type where either is none of ours."""
+    try:
+        known, body = EventType(type_), {} if payload is None else parsed(payload)
+    except (ValueError, RecursionError):
+        return None, {}
+    return (known, body) if isinstance(body, dict) else (None, {})

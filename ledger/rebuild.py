@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, Engine, Table, delete, exists, func, insert, select, tuple_
 from sqlalchemy.exc import DBAPIError
 
+from ledger.errors import UnreadableStream, UnwritableValue
 from ledger.faults import unavailable
-from ledger.fold import fold, initial
+from ledger.fold import fold_recorded, initial
 from ledger.projection import Row, rows
 from ledger.read import read_events
 from ledger.reconcile.cursor import cursor_after, read_cursor
@@ -31,7 +32,10 @@ _NAME = ("shard", "tenant", "commit_key")
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A stream of which one projection is not what its events amount to."""
+    """A stream of which one projection is not what its events amount to.
+
+    ``table`` is ``events`` where those of the stream amount to nothing; ``detail`` then begins with ``stream_unreadable``.
+    """
 
     tenant: str
     commit_key: str
@@ -49,6 +53,7 @@ class Progress:
 
 
 Told = Callable[[Progress], None]
+Found = Callable[[Difference], None]
 
 
 def size(engine: Engine, *, after: str | None = None) -> Progress:
@@ -70,14 +75,18 @@ def check(
     """Every difference between projections and events, stream by stream, each on one snapshot; nothing is changed.
 
     ``progress`` is told after each page of events and each stream. ``after``: the cursor of an earlier run. ``only``: that
-    stream alone. Raises ``BrokenHistory`` where events do not follow one another, BadCursor, LedgerUnavailable.
+    stream alone. A stream that cannot be read is a difference, and the others are compared. Raises BadCursor,
+    LedgerUnavailable.
     """
     count = _Count(progress, after)
     for name in _names(engine, after, only):
         with _connection(engine) as connection:
             connection = connection.execution_options(**_SNAPSHOT)
             found = _found(connection, name)
-            differences = list(_compare(name, found, _expected(connection, name, count)))
+            try:
+                differences = list(_compare(name, found, _expected(connection, name, count)))
+            except UnreadableStream as error:
+                differences = [_unreadable(name, error)]
         count.through(name)
         yield from differences
     for table in PROJECTIONS:
@@ -91,14 +100,33 @@ def rebuild(
     *,
     after: str | None = None,
     only: StreamName | None = None,
+    passed_over: Found | None = None,
 ) -> int:
     """Write every projection anew from events, one transaction a stream; the number of streams.
 
-    Arguments and errors are those of ``check``. Appends to a stream wait while it is rebuilt. A run that was broken off
+    Arguments and errors are those of ``check``. A stream that cannot be read keeps its rows: ``passed_over`` is told of it,
+    and without it UnreadableStream is raised. Appends to a stream wait while it is rebuilt. A run that was broken off
     leaves each stream as it was or rebuilt; another one may go on behind the last cursor that ``progress`` was told.
     """
     count = _Count(progress, after)
     for name in _names(engine, after, only):
+        try:
+            _write(engine, name, count)
+        except UnreadableStream as error:
+            if passed_over is None:
+                raise
+            passed_over(_unreadable(name, error))
+            continue
+        count.through(name)
+    for table in PROJECTIONS:
+        for name in _without_events(engine, table, only):
+            with _connection(engine) as connection, connection.begin():
+                connection.execute(delete(table).where(of_stream(table, name), _nothing_happened(table)))
+    return count.streams
+
+
+def _write(engine: Engine, name: StreamName, count: "_Count") -> None:
+    try:
         with _connection(engine) as connection, connection.begin():
             connection.execute(select(streams.c.seq).where(of_stream(streams, name)).with_for_update())
             expected = _expected(connection, name, count)
@@ -106,12 +134,10 @@ def rebuild(
                 connection.execute(delete(table).where(of_stream(table, name)))
                 if expected[table.name]:
                     connection.execute(insert(table), expected[table.name])
-        count.through(name)
-    for table in PROJECTIONS:
-        for name in _without_events(engine, table, only):
-            with _connection(engine) as connection, connection.begin():
-                connection.execute(delete(table).where(of_stream(table, name), _nothing_happened(table)))
-    return count.streams
+    except UnwritableValue as error:
+        raise UnreadableStream(
+            name.commit_key, f"no row can hold what its events amount to ({error})"
+        ) from error
 
 
 class _Count:
@@ -159,12 +185,15 @@ def _names(engine: Engine, after: str | None, only: StreamName | None) -> Iterat
 def _expected(connection: Connection, name: StreamName, count: _Count) -> dict[str, list[Row]]:
     before = state = initial(name.tenant, name.commit_key)
     while page := read_events(connection, name, after=state.seq, limit=PAGE):
-        for event in page:
-            state = fold(state, event)
+        state = fold_recorded(state, page)
         count.page(len(page))
     made = rows(before, state)
     told = {"streams": (made.stream,), "intents": made.intents}
     return {table: [{**row, **name.columns()} for row in found] for table, found in told.items()}
+
+
+def _unreadable(name: StreamName, error: UnreadableStream) -> Difference:
+    return Difference(name.tenant, name.commit_key, events.name, f"{UnreadableStream.code}: {error.why}")
 
 
 def _found(connection: Connection, name: StreamName) -> dict[str, list[Row]]:

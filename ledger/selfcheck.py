@@ -20,7 +20,7 @@ from ledger.evidence.tiles import HEIGHT, WIDTH, TileReader, width
 from ledger.evidence.tree import HASH_BYTES, leaf_hash, perfect_root
 from ledger.evidence.verify import verify
 from ledger.exporting import PAGE, export
-from ledger.log.due import find_unmarked
+from ledger.log.due import find_stray, find_unmarked
 from ledger.log.entries import Entry, StoredCheckpoint
 from ledger.log.places import LogState
 from ledger.log.reader import LogReader
@@ -154,13 +154,16 @@ def _wrong(entry: Entry) -> Wrong | None:
 
 
 def _check_marks(connection: Connection, size: int) -> Fault | None:
-    """Whatever is committed and not sealed is marked, so that sealing finds it."""
+    """Whatever is committed and not sealed is marked and stands where its stream's row says, so that sealing finds it."""
     stream = find_unmarked(connection)
-    if stream is None:
-        return None
-    message = (
-        f"stream {stream.commit_key}: no round would ever seal its last events; `ledger rebuild` mends it"
-    )
+    if stream is not None:
+        why = "no round would ever seal its last events; `ledger rebuild` mends it"
+    else:
+        stream = find_stray(connection)
+        if stream is None:
+            return None
+        why = f"no round seals its events in shard {stream.shard}: its row there is missing, wrong, or one of them is missing"
+    message = f"stream {stream.commit_key} of tenant {stream.tenant}: {why}"
     return Fault(Wrong.UNMARKED, size, size, 0, message)
 
 

@@ -40,7 +40,8 @@ class Line:
 
 
 def timeline(events: Iterable[Event]) -> list[Line]:
-    """A line for each event of one stream, in the order given. Redacted events say that they are.
+    """A line for each event of one stream, in the order given. Redacted events say that they are, and so do those that
+    are not to be understood (``stream_unreadable``).
 
     Texts of models and tools are quoted; no control character of theirs reaches the line.
     """
@@ -66,8 +67,7 @@ Teller = Callable[[Event, Body, _Told], str]
 def _line(event: Event, told: _Told) -> Line:
     body = cast("Body", event.payload)
     kind = event.type.value.partition(".")[0]
-    gone = event.redacted or not body
-    text = f"{event.type.value} (redacted)" if gone else _TELLERS[event.type](event, body, told)
+    text = _text(event, body, told)
     if event.branch is not None and event.head_after is not None:
         told.heads[event.branch] = event.head_after
     return Line(
@@ -79,6 +79,19 @@ def _line(event: Event, told: _Told) -> Line:
         event.intent_id,
         text,
     )
+
+
+def _text(event: Event, body: Body, told: _Told) -> str:
+    unreadable = f"{event.type.value} (stream_unreadable)"
+    if event.unreadable:
+        return unreadable
+    if event.redacted or not body:
+        return f"{event.type.value} (redacted)"
+    try:
+        return _TELLERS[event.type](event, body, told)
+    except (LookupError, ValueError, TypeError, AttributeError):
+        # Written past the ledger; the rest of the story is told all the same.
+        return unreadable
 
 
 def _opened(_event: Event, body: Body, _told: _Told) -> str:

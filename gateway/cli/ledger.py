@@ -44,7 +44,8 @@ def events(
                     "at": event.at,
                 }
                 gone = {"redacted": True} if event.redacted else {}
-                write_line({**event.payload, **envelope, **gone})
+                bad = {"unreadable": True} if event.unreadable else {}
+                write_line({**event.payload, **envelope, **gone, **bad})
             after = page[-1].seq if page else state.seq
 
 
@@ -58,21 +59,25 @@ def rebuild(
     ] = None,
     format_: FormatOption = None,
 ) -> None:
-    """Write the projections anew from events, or compare them with what events amount to."""
+    """Write the projections anew from events, or compare them with what events amount to.
+
+    A stream whose events cannot be read is named (stream_unreadable) and keeps its rows; the others are gone through.
+    Exit 0: all is well, 3: something differs, or a stream cannot be read, 2: bad usage, 1: it failed.
+    """
     duty = Duty.RECONCILER if check else Duty.WRITER
     what = "comparing" if check else "rebuilding"
     with (
         services(needs=(duty,)) as (wired, _),
         watched(rebuilding.size(wired.engine, after=after), what) as tell,
     ):
-        if not check:
-            count = rebuilding.rebuild(wired.engine, tell, after=after)
-        else:
+        if check:
             found = _differences(rebuilding.check(wired.engine, tell, after=after), format_)
-    if not check:
-        say(f"rebuilt {counted(count, 'stream')}")
-        return
-    say(counted(found, "difference"))
+        else:
+            unread: list[rebuilding.Difference] = []
+            count = rebuilding.rebuild(wired.engine, tell, after=after, passed_over=unread.append)
+            found = _differences(unread, format_)
+    said = counted(found, "difference") if check else f"rebuilt {counted(count, 'stream')}"
+    say(said if check or not found else f"{said}, passed over {counted(found, 'stream')}")
     if found:
         raise typer.Exit(DIFFERENCES)
 

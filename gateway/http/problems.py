@@ -56,6 +56,7 @@ _LEDGER: tuple[tuple[type[ledger.LedgerError], int, str | None, str], ...] = (
     (ledger.LeaseLost, 409, None, "The lease is lost"),
     (ledger.LicenceRefused, 409, None, "The database refused the dispatch"),
     (ledger.UnwritableValue, 422, None, "A value cannot be written"),
+    (ledger.UnreadableStream, 500, None, "The stream cannot be read"),
     (ledger.UnknownEvent, 404, None, "No such event"),
     (ledger.NotSealed, 409, None, "The event is not covered yet"),
     (ledger.ProofRefused, 422, None, "There is no such proof"),

@@ -16,6 +16,7 @@ from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
 from gateway.upstream.local import EVERYBODY, LocalUpstreams
 from ledger.append import Change, Ledger
+from ledger.errors import UnreadableStream
 from ledger.events import EFFECTS_STREAM, Event, EventType
 from ledger.state import StreamState
 
@@ -124,6 +125,8 @@ class EffectTables:
 
     def _last(self, tenant: str, version: int) -> Event | None:
         events = self._ledger.events(tenant, EFFECTS_STREAM, after=version - 1, limit=1) if version else []
+        if events and events[0].unreadable:
+            raise UnreadableStream(EFFECTS_STREAM, f"version {version} is no effect table of ours")
         return events[0] if events else None
 
 

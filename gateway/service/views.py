@@ -10,12 +10,12 @@ from gateway.turn.advance import decide_now
 from gateway.turn.standing import Standing
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
-from ledger.errors import BrokenHistory
+from ledger.errors import UnreadableStream
 from ledger.events import Event
 from ledger.state import Branch, Intent, StreamState
 
 View = dict[str, object]
-UNREADABLE = (BrokenHistory, KeyError, ValueError, TypeError, IndexError)
+UNREADABLE = (UnreadableStream, KeyError, ValueError, TypeError, IndexError)
 """What reading a stream raises whose events do not fit together."""
 
 PROMPT = timedelta(seconds=1)
@@ -131,7 +131,7 @@ def row_view(row: Mapping[str, object]) -> View:
 def event_view(event: Event) -> dict[str, object]:
     """One event as callers see it: the members of its payload beside what all events have.
 
-    Of a redacted one: those that remain, and ``redacted``.
+    Of a redacted one: those that remain, and ``redacted``. Of one that is not to be understood: none, and ``unreadable``.
     """
     view: dict[str, object] = {
         **event.payload,
@@ -146,6 +146,8 @@ def event_view(event: Event) -> dict[str, object]:
         view["attempt"] = event.attempt
     if event.redacted:
         view["redacted"] = True
+    if event.unreadable:
+        view["unreadable"] = True
     return view
 
 

@@ -25,7 +25,9 @@ def _rows(stream: StreamName, records: tuple[Record, ...]) -> list[bytes]:
     moment: datetime | None = None
     written = ""
     for event, text, salt, digest in records:
-        seq, at, type_, _payload, branch, intent_id, attempt, head_after, cut_at, _redacted = event
+        seq, at, type_, _payload, branch, intent_id, attempt, head_after, cut_at, _redacted, _unreadable = (
+            event
+        )
         if at is not moment:
             moment, written = at, at.isoformat()
         columns = (

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from ledger.evidence.tree import HASH_BYTES
 from ledger.session import driver_connection
-from ledger.sharding import StreamName
+from ledger.sharding import StreamName, shard_of
 
 BEGINNING = StreamName(-1, "", "")
 """Before every stream."""
@@ -61,6 +61,39 @@ where s.shard between 0 and 255 and not s.unsealed and s.seq > coalesce(sealed.l
 order by s.shard, s.tenant, s.commit_key limit 1
 """
 
+# One step down the index for each stream of events, whatever their number. What a round would seal of it has to be all that
+# is there: a row that says as much, no gap behind what is sealed, and the shard in which every reader looks for it.
+_STRAY = """
+with recursive named as (
+    (select e.shard, e.tenant, e.commit_key from ledger.events e where e.shard between 0 and 255
+        order by e.shard, e.tenant, e.commit_key limit 1)
+    union all
+    select next.shard, next.tenant, next.commit_key
+    from named n
+    cross join lateral (
+        select e.shard, e.tenant, e.commit_key from ledger.events e
+        where e.shard between n.shard and 255 and (e.shard, e.tenant, e.commit_key) > (n.shard, n.tenant, n.commit_key)
+        order by e.shard, e.tenant, e.commit_key limit 1
+    ) next
+)
+select n.shard, n.tenant, n.commit_key
+from named n
+left join ledger.streams s on s.shard = n.shard and s.tenant = n.tenant and s.commit_key = n.commit_key
+cross join lateral (
+    select max(p.last_seq) as last_seq from ledger.seals p
+    where p.shard = n.shard and p.tenant = n.tenant and p.commit_key = n.commit_key
+) sealed
+cross join lateral (
+    select coalesce(max(e.seq), coalesce(sealed.last_seq, 0)) as last_seq, count(*) as number from ledger.events e
+    where e.shard = n.shard and e.tenant = n.tenant and e.commit_key = n.commit_key and e.seq > coalesce(sealed.last_seq, 0)
+) waiting
+where s.seq is null or s.seq <> waiting.last_seq or waiting.number <> waiting.last_seq - coalesce(sealed.last_seq, 0)
+    or waiting.number > 0 and n.shard <> get_byte(sha256(
+        int4send(octet_length(convert_to(n.tenant, 'UTF8'))) || convert_to(n.tenant, 'UTF8')
+        || int4send(octet_length(convert_to(n.commit_key, 'UTF8'))) || convert_to(n.commit_key, 'UTF8')), 0)
+limit 1
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -81,7 +114,7 @@ class Due:
     """What was found, and where to go on.
 
     ``idle``: streams that are marked and of which nothing waits, with their seq. ``broken``: streams whose row says
-    another seq than their events; nothing of them is sealed until the row is rebuilt. ``reached``: the last stream
+    another seq than their events, or stands in another shard than theirs; nothing of them is sealed. ``reached``: the last stream
     looked at, BEGINNING where none is left behind it. ``now``: the database's clock; None where nothing was found.
     """
 
@@ -103,7 +136,11 @@ def find_due(connection: Connection, *, after: StreamName, max_streams: int, max
         stream = StreamName(shard, tenant, commit_key)
         if seq == sealed:
             idle.append((stream, seq))
-        elif hashes is None or len(hashes) != (last_seq - sealed) * HASH_BYTES:
+        elif (
+            shard != shard_of(tenant, commit_key)
+            or hashes is None
+            or len(hashes) != (last_seq - sealed) * HASH_BYTES
+        ):
             broken.append(stream)
         else:
             runs.append(Run(stream, sealed + 1, last_seq, hashes, oldest))
@@ -121,4 +158,13 @@ def find_unmarked(connection: Connection) -> StreamName | None:
     Whoever writes events sets the mark with them, so somebody took it off; ``ledger rebuild`` sets it again.
     """
     row = driver_connection(connection).execute(_UNMARKED, prepare=False).fetchone()
+    return None if row is None else StreamName(*row)
+
+
+def find_stray(connection: Connection) -> StreamName | None:
+    """A stream with events that no round will ever seal, as they stand; None: there is none.
+
+    Its row is missing or says another seq than its events, or one of these is missing: somebody wrote past the ledger.
+    """
+    row = driver_connection(connection).execute(_STRAY, prepare=False).fetchone()
     return None if row is None else StreamName(*row)

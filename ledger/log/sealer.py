@@ -51,7 +51,7 @@ class Sealed:
     ``lag_seconds``: age of the oldest of them when it was sealed, by the database's clock; 0.0 where there was none.
     ``leading``: False where another sealer holds the lease and nothing was done; ``size`` is then the last one known
     here. ``more``: the round was bounded, and another should follow at once. ``broken``: streams that cannot be sealed,
-    because their row says another seq than their events (``ledger rebuild`` mends it).
+    because their row says another seq than their events (``ledger rebuild`` mends it), or stands in another shard.
     """
 
     first_index: int

@@ -114,6 +114,8 @@ def _check_whole(events: Sequence[Event]) -> None:
     for place, event in enumerate(events, 1):
         if event.seq != place:
             raise UnreadableTokens(place, f"it is missing; {event.seq} comes next")
+        if event.unreadable:
+            raise UnreadableTokens(place, "its payload is no JSON object, or its type is unknown")
 
 
 def _end(finished: Event) -> StreamEnd:

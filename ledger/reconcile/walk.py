@@ -82,7 +82,7 @@ class Walk:
     def evidence(self, name: StreamName) -> Evidence:
         """Everything that the ledger holds about one stream, on one snapshot."""
         with self._snapshot() as connection:
-            told = read_events(connection, name, after=0)
+            told = read_events(connection, name, after=0, lenient=True)
             return Evidence(name.tenant, name.commit_key, told, _rows(connection, name))
 
     def paused(self, tenant: str) -> frozenset[str]:

@@ -39,6 +39,7 @@ VIEWS = (
 def upgrade() -> None:
     op.execute(source("schemas", "audit"))
     op.execute(source("functions", "audit_shard"))
+    op.execute(source("functions", "told_payload"))
     for name in VIEWS:
         op.execute(source("views", name))
     op.execute(source("grants", "audit"))

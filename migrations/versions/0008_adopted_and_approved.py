@@ -53,6 +53,8 @@ def upgrade() -> None:
     for name in reversed((*INNER, *OUTER)):
         schema = "ledger" if name in INNER else "audit"
         op.execute(f"drop view {schema}.{name.split('_', 1)[1]}")
+    # The views of today call it; a database that was at 0005 before there was one has none yet.
+    op.execute(source("functions", "told_payload"))
     for name in (*INNER, *OUTER):
         op.execute(source("views", name))
     op.execute(source("grants", "audit"))

@@ -4,6 +4,7 @@ create view ledger.audited_streams as
 with numbered as not materialized (
     select e.shard, e.tenant, e.commit_key, e.seq, e.type, e.at,
         case when e.type in ('stream.opened', 'stream.finished') then e.body end as body,
+        e.body is null and not e.redacted as unreadable,
         row_number() over (partition by e.shard, e.tenant, e.commit_key order by e.seq) as place
     from ledger.audited_events e
 ), gathered as not materialized (
@@ -11,7 +12,8 @@ with numbered as not materialized (
         (array_agg(n.at order by n.seq desc))[1] as last_at,
         (array_agg(n.body ->> 'reason' order by n.seq) filter (where n.type = 'stream.finished'))[1] as reason,
         min(n.seq) filter (where n.type = 'stream.finished') as finished_seq,
-        min(n.place) filter (where n.seq <> n.place) as gap_seq
+        min(n.place) filter (where n.seq <> n.place) as gap_seq,
+        min(n.seq) filter (where n.unreadable) as unreadable_seq
     from numbered n
     group by n.shard, n.tenant, n.commit_key
 ), misfits as not materialized (
@@ -21,7 +23,7 @@ with numbered as not materialized (
     group by m.shard, m.tenant, m.commit_key
 )
 select g.shard, g.tenant, g.commit_key, g.seq, g.last_at, g.finished_seq, g.reason,
-    coalesce(g.gap_seq, m.seq) as unreadable_seq,
+    coalesce(g.gap_seq, g.unreadable_seq, m.seq) as unreadable_seq,
     case
         when g.reason is null then 'open'
         when g.reason in ('stop', 'length') then 'completed'
@@ -38,6 +40,6 @@ comment on column ledger.audited_streams.seq is 'Seq of its last event.';
 comment on column ledger.audited_streams.last_at is 'When that was written.';
 comment on column ledger.audited_streams.finished_seq is 'Seq of its end.';
 comment on column ledger.audited_streams.reason is 'Reason of its end.';
-comment on column ledger.audited_streams.unreadable_seq is 'First event that is missing, redacted or does not follow.';
+comment on column ledger.audited_streams.unreadable_seq is 'First event that is missing, redacted, no JSON object or does not follow.';
 comment on column ledger.audited_streams.ended is 'open, completed or aborted.';
 comment on column ledger.audited_streams.quiet is 'Nothing happened for the grace time.';

@@ -44,6 +44,7 @@ with told as not materialized (
     cross join lateral (
         select case
             when t.redacted then 'v' || t.type || ' (redacted)'
+            when t.body is null then 'v' || t.type || ' (stream_unreadable)'
             when t.type = 'stream.opened' then 'opened: {} calls {}, binding {}, branches {}'
             when t.type = 'stream.taken_over' then 'taken over by a new writer, epoch {}'
             when t.type = 'tokens.drafted' then 'drafted {} [{}, {}) round {}{}: {}'

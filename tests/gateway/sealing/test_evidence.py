@@ -270,3 +270,31 @@ def test_tail_begins_where_it_is_told_to(written: int, command: Command) -> None
 def _index(command: Command, key: str, seq: int) -> int:
     lines = command("ledger", "tail", "--all", "--commit-key", key).out.splitlines()
     return next(int(event["index"]) for event in map(json.loads, lines) if event["seq"] == seq)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        "delete from ledger.streams where commit_key = 'later'",
+        "update ledger.streams set seq = 1 where commit_key = 'later'",
+        "update ledger.streams set seq = 3 where commit_key = 'later'",
+    ],
+)
+def test_events_that_no_row_of_a_stream_counts_are_found(
+    written: int, command: Command, database: TestDatabase, spoil: str
+) -> None:
+    """A writer may INSERT an event without its stream: it was never sealed, and verification said that all was well."""
+    command("ledger", "checkpoint", "--sign")
+    with story(database) as told:
+        told.write("later", "more")
+        with told.engine.begin() as connection:
+            connection.exec_driver_sql(spoil)
+        while Sealer(told.engine, lease_seconds=0).round().events:
+            pass
+        ended = command("ledger", "verify")
+        assert ended.code == 3
+        fault = ended.told["fault"]
+        assert (fault["code"], "later" in fault["message"]) == ("never_sealed", True)
+        assert command("ledger", "rebuild").code == 0
+        Sealer(told.engine, lease_seconds=0).round()
+    assert command("ledger", "verify").code == 0

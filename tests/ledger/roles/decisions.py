@@ -91,6 +91,7 @@ FUNCTIONS: Mapping[str, Privileges] = {
     "ledger.refuse_licence(text,text,integer,text)": {"dispatcher": "execute"},
     "ledger.envelope(ledger.events)": {"sealer": "execute", "reconciler": "execute"},
     "audit.shard(text,text)": {"auditor": "execute"},
+    "ledger.told_payload(text)": {"auditor": "execute"},
     "ledger.incarnation()": {"dispatcher": "execute"},
 }
 

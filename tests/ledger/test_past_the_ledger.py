@@ -1,0 +1,153 @@
+"""A writer's login that INSERTs past the ledger spoils one stream: it is named, and every other is as it was."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import Engine
+from sqlalchemy.exc import IntegrityError
+
+from ledger import rebuild as rebuilding
+from ledger.append import Ledger
+from ledger.connect import connect
+from ledger.errors import UnreadableStream
+from ledger.log.entries import Wanted
+from ledger.log.reader import LogReader
+from ledger.log.sealer import Sealer
+from ledger.reconcile.run import Options, run
+from ledger.sharding import SHARDS, StreamName
+from ledger.timeline import timeline
+from tests.ledger import barewriter
+from tests.ledger.audit.asking import VIEWS, auditor_of
+from tests.ledger.liveturn import LiveTurn
+from tests.ledger.planting import Planter
+from tests.ledger.story import opened, these
+from tests.postgres import TestDatabase
+
+BAD = {spoil.__name__: spoil for spoil in barewriter.UNREADABLE}
+SAID = {"without_json": True, "without_branch": False, "without_kind": False}
+"""Whether the views of auditors find the stream unreadable; what is folded in Python alone they need not."""
+
+
+@pytest.fixture
+def engine(database: TestDatabase) -> Iterator[Engine]:
+    service = connect(database.service_url)
+    yield service
+    service.dispose()
+
+
+@pytest.fixture
+def ledger(engine: Engine) -> Ledger:
+    made = Ledger(engine, clock=lambda: datetime.now(UTC))
+    for key in ("a", "z"):
+        made.append("t", key, these(opened()))
+    return made
+
+
+@pytest.fixture
+def spoiled(engine: Engine, ledger: Ledger) -> Ledger:
+    for key, spoil in BAD.items():
+        spoil(engine, StreamName.of("t", key))
+    return ledger
+
+
+def test_the_row_of_a_stream_in_another_shard_is_refused(engine: Engine, ledger: Ledger) -> None:
+    """It was accepted and sealed: from then on every verification and every export said seq_wrong."""
+    name = StreamName.of("t", "a")
+    elsewhere = name._replace(shard=(name.shard + 1) % SHARDS)
+    with pytest.raises(IntegrityError, match="its shard is"):
+        barewriter.count(engine, elsewhere, 1)
+    with engine.connect() as connection, pytest.raises(IntegrityError, match="its shard is"):
+        connection.exec_driver_sql(
+            "update ledger.streams set shard = (shard + 1) & 255 where commit_key = 'a'"
+        )
+
+
+def test_every_stream_has_a_row_in_the_shard_that_python_names(engine: Engine) -> None:
+    for tenant, key in (("", ""), ("ü", "k"), ("default", "turn-1"), ("a\u2028", "b" * 300)):
+        barewriter.count(engine, StreamName.of(tenant, key), 1)
+
+
+def test_what_stands_in_another_shard_all_the_same_is_not_sealed(
+    engine: Engine, ledger: Ledger, database: TestDatabase
+) -> None:
+    """A restore may have brought such a row: it was sealed, and no log can take that back."""
+    name = StreamName.of("t", "b")
+    elsewhere = name._replace(shard=(name.shard + 1) % SHARDS)
+    barewriter.write(engine, elsewhere, 1, "stream.opened", barewriter.OPENED)
+    planter = Planter(database.admin_url)
+    with planter.engine.begin() as connection:
+        connection.exec_driver_sql("alter table ledger.streams disable trigger streams_in_their_shard")
+        connection.exec_driver_sql(
+            f"insert into ledger.streams (shard, tenant, commit_key, seq, writer_epoch)"
+            f" values ({elsewhere.shard}, 't', 'b', 1, 1)"
+        )
+        connection.exec_driver_sql("alter table ledger.streams enable always trigger streams_in_their_shard")
+    planter.close()
+    done = Sealer(engine, lease_seconds=0).round()
+    assert (done.events, done.broken) == (2, (elsewhere,))
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_a_stream_that_cannot_be_read_is_said_to_be(spoiled: Ledger, bad: str) -> None:
+    with pytest.raises(UnreadableStream) as refused:
+        spoiled.read("t", bad)
+    assert (refused.value.code, refused.value.commit_key) == ("stream_unreadable", bad)
+
+
+def test_comparing_and_rebuilding_go_on_behind_streams_that_cannot_be_read(
+    engine: Engine, spoiled: Ledger
+) -> None:
+    """They stopped at the first, without its name: what came behind it was never looked at."""
+    found = {(one.commit_key, one.table, one.detail.partition(":")[0]) for one in rebuilding.check(engine)}
+    assert found == {(key, "events", "stream_unreadable") for key in BAD}
+    passed: list[rebuilding.Difference] = []
+    assert rebuilding.rebuild(engine, passed_over=passed.append) == 2
+    assert {one.commit_key for one in passed} == set(BAD)
+    with pytest.raises(UnreadableStream):
+        rebuilding.rebuild(engine)
+
+
+def test_a_value_that_no_row_can_hold_is_one_streams_trouble(engine: Engine, ledger: Ledger) -> None:
+    name = StreamName.of("t", "odd")
+    opened_oddly = barewriter.OPENED.replace('"writer_epoch":1', '"writer_epoch":"first"')
+    barewriter.write(engine, name, 1, "stream.opened", opened_oddly)
+    barewriter.count(engine, name, 1)
+    passed: list[rebuilding.Difference] = []
+    assert rebuilding.rebuild(engine, passed_over=passed.append) == 2
+    assert [one.commit_key for one in passed] == ["odd"]
+
+
+def test_the_feed_and_the_story_show_what_cannot_be_read_and_go_on(engine: Engine, spoiled: Ledger) -> None:
+    while Sealer(engine, lease_seconds=0).round().events:
+        pass
+    page = LogReader(engine).events(wanted=Wanted(tenant="t"))
+    assert len(page.events) == 2 + 2 * len(BAD)
+    odd = {(e.commit_key, e.event.type.value) for e in page.events if e.event.unreadable}
+    assert odd == {("without_json", "tokens.accepted"), ("without_kind", "tokens.invented")}
+    lines = timeline(spoiled.events("t", "without_json", 0, 10))
+    assert [line.text for line in lines][1] == "tokens.accepted (stream_unreadable)"
+
+
+def test_reconciliation_finds_them_and_goes_on(engine: Engine, spoiled: Ledger) -> None:
+    now = datetime.now(UTC) + timedelta(hours=1)
+    done = run(engine, "t", Options(), now=now)
+    kinds = {finding.commit_key: finding.kind.value for finding in done.findings}
+    assert kinds["without_json"] == kinds["without_kind"] == "unreadable_stream"
+    assert done.summary.streams == 2 + len(BAD)
+
+
+def test_views_of_auditors_answer_for_the_whole_tenant(spoiled: Ledger, database: TestDatabase) -> None:
+    """One payload that is not JSON failed every query about any stream of its tenant."""
+    turn = LiveTurn(spoiled, "t", "good")
+    turn.say("text")
+    with auditor_of(database, "t") as auditor:
+        for view in VIEWS:
+            auditor.ask(f"select * from audit.{view}")
+        told = auditor.ask("select commit_key, line from audit.timeline order by commit_key, seq")
+        found = auditor.ask("select commit_key, finding from audit.dispatched_vs_accepted")
+    lines = [row["line"] for row in told if row["commit_key"] == "without_json"]
+    assert lines[1] == "tokens.accepted (stream_unreadable)"
+    assert {row["commit_key"] for row in told} == {"a", "z", "good", *BAD}
+    unreadable = {row["commit_key"] for row in found if row["finding"] == "unreadable_stream"}
+    assert unreadable == {key for key, said in SAID.items() if said}
