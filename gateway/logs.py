@@ -16,8 +16,11 @@ QUOTING = ("error", "detail")
 """Members of a line that hold the text of an error."""
 
 
-def configure_logs(level: str = "info") -> None:
-    """Send structured logs to standard error; standard output belongs to what a command prints. ``level``: the least that is."""
+def configure_logs(level: str = "info", *, for_good: bool = True) -> None:
+    """Send structured logs to standard error; standard output belongs to what a command prints.
+
+    ``level``: the least that is. ``for_good``: nothing configures them again, so that a logger is made once.
+    """
     watched = sys.stderr.isatty()
     structlog.configure(
         processors=[
@@ -28,7 +31,7 @@ def configure_logs(level: str = "info") -> None:
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=structlog.PrintLoggerFactory(cast("TextIO", _StandardError())),
-        cache_logger_on_first_use=True,
+        cache_logger_on_first_use=for_good,
     )
 
 

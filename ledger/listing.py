@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Engine, Select, extract, func, select
+from sqlalchemy import Engine, Select, exists, extract, func, select
 
 from effects.intent import IntentState
 from ledger.events import EFFECTS_STREAM, EventType
@@ -56,6 +56,13 @@ def count_awaiting_approval(engine: Engine) -> int:
     query = select(func.count()).where(intents.c.shard.in_(range(SHARDS)), intents.c.state == awaiting)
     with engine.connect() as connection:
         return int(connection.execute(query).scalar_one())
+
+
+def has_events(engine: Engine, tenant: str) -> bool:
+    """Whether anything of ``tenant`` is recorded."""
+    query = select(exists().where(events.c.shard.in_(range(SHARDS)), events.c.tenant == tenant))
+    with engine.connect() as connection:
+        return bool(connection.execute(query).scalar_one())
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from gateway.errors import InvalidRequest
 from gateway.sealing import sign_now
 from gateway.settings import Settings
 from ledger.access.duty import Duty
-from ledger.errors import EvidenceRefused, KeyRefused, NotSealed
+from ledger.errors import EvidenceRefused, KeyRefused, NotSealed, UnknownTenant
 from ledger.evidence.exportfile import lines_of
 from ledger.evidence.note import VerifierKey
 from ledger.evidence.report import Fault, Report
@@ -29,6 +29,7 @@ from ledger.evidence.verify import verify as verify_export
 from ledger.exporting import export as exported
 from ledger.exporting import redacted_since
 from ledger.kept import kept_notes
+from ledger.listing import has_events
 from ledger.log.entries import StoredCheckpoint
 from ledger.log.published import CheckpointFile
 from ledger.log.reader import LogReader
@@ -58,7 +59,7 @@ def export(
 ) -> None:
     """Write the whole log into a file that can be verified offline; it ends with a fresh checkpoint that covers it.
 
-    Exit 0: written, 1: it failed, and the file is as it was.
+    Exit 0: written, 2: no event of the tenant is recorded, 1: it failed; the file is as it was then.
     """
     settings = Settings()
     needs = Duty.SEALER if settings.seal else Duty.RECONCILER
@@ -122,6 +123,8 @@ def verify(
 
 def _export(engine: Engine, settings: Settings, out: BinaryIO, tenant: str | None) -> StoredCheckpoint:
     """Write up to a fresh checkpoint; once more where a redaction came between, which nothing in the file would name."""
+    if tenant is not None and not has_events(engine, tenant):
+        raise UnknownTenant(tenant)
     reader = LogReader(engine)
 
     def signed() -> StoredCheckpoint:

@@ -30,6 +30,7 @@ from ledger.log.reader import LogReader
 from ledger.selfcheck import NOTHING_SIGNED
 
 PAGE = 500
+LAST = 20
 LOOK = 0.2
 """Seconds between looks of ``tail --follow``; sealing itself takes about as long."""
 
@@ -40,8 +41,11 @@ _WINDOW = 1000
 def tail(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what is sealed later.")] = False,
     last: Annotated[
-        int, typer.Option("--last", "-n", min=0, max=100_000, help="Begin so many events back.")
-    ] = 20,
+        int | None,
+        typer.Option(
+            "--last", "-n", min=0, max=100_000, show_default=str(LAST), help="Begin so many events back."
+        ),
+    ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Begin with the first event.")] = False,
     after: Annotated[
         str | None, typer.Option(metavar="CURSOR", help="Begin behind this place: a line's cursor.")
@@ -57,6 +61,8 @@ def tail(
 
     As JSON each line has a cursor to go on from. Exit 0: done, 2: bad usage, 1: it failed.
     """
+    if sum((last is not None, all_, after is not None)) > 1:
+        raise InvalidRequest("--last, --all and --after each say where to begin: give one of them")
     settings = Settings()
     wanted = Wanted(
         tenant=settings.tenant,
@@ -69,7 +75,7 @@ def tail(
     with _reader(settings, "commitgate-cli") as (reader, _):
         tailing = Tailing(reader, wanted, reader.state().log_id)
         show = _shower(tailing.log_id, format_)
-        for event in tailing.begin(after, None if all_ else last):
+        for event in tailing.begin(after, None if all_ else LAST if last is None else last):
             show(event)
         for event in tailing.go_on(follow=follow):
             show(event)
@@ -144,7 +150,7 @@ class Tailing:
             try:
                 self.index = read_cursor(after, self.log_id)
             except BadCursor as error:
-                raise InvalidRequest(f"--after: {error}") from error
+                raise BadCursor(f"--after: {error}") from error
             return []
         return [] if last is None else self._last(last)
 

@@ -5,6 +5,7 @@ Whoever looks for something wrong ends with 3 where it found it: reconcile run, 
 """
 
 import logging
+import re
 import sys
 from importlib import import_module
 from typing import NoReturn, TypeGuard
@@ -19,13 +20,17 @@ from effects.wording import fault_said
 from gateway.cli.output import say
 from gateway.embedded.errors import EmbeddedPostgresError
 from gateway.errors import BadInput, GatewayError, NotFound
+from gateway.logs import configure_logs
 from ledger.errors import (
+    BadCursor,
     BadDatabaseUrl,
     LedgerError,
     NotAnAuditor,
     ToolLogRefused,
+    UnfitAuditor,
     UnknownEvent,
     UnknownLogin,
+    UnknownTenant,
 )
 
 COMMANDS = {"serve": "serve", "worker": "serve", "demo": "demo", "decode": "decode", "doctor": "doctor"}
@@ -47,7 +52,19 @@ NOUNS = (
 """Commands with verbs of their own, each the ``app`` of a module of this package."""
 
 
-_BAD_ARGUMENTS = BadDatabaseUrl | ToolLogRefused | UnknownLogin | NotAnAuditor | UnknownEvent
+_SURROGATE = re.compile("[\udc80-\udcff]")
+"""A byte of an argument that is no UTF-8, as Python keeps it."""
+
+_BAD_ARGUMENTS = (
+    BadCursor
+    | BadDatabaseUrl
+    | ToolLogRefused
+    | UnknownLogin
+    | NotAnAuditor
+    | UnfitAuditor
+    | UnknownEvent
+    | UnknownTenant
+)
 _FILE_FAULTS = FileNotFoundError | PermissionError | IsADirectoryError | NotADirectoryError | UnicodeError
 
 
@@ -79,6 +96,8 @@ def _commitgate() -> None:
 
 def run() -> NoReturn:
     """Run one command; every failure ends in one line with a stable code, never in a traceback."""
+    # Any command may have something to log, and its standard output is read by programs.
+    configure_logs("warning", for_good=False)
     # What its SDK has to say of a peer comes with tracebacks; what went wrong is said in one line below.
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     try:
@@ -101,10 +120,28 @@ def run() -> NoReturn:
 
 
 def _fail(error: Exception) -> NoReturn:
-    faults = _BAD_ARGUMENTS | _FILE_FAULTS
-    bad_input = isinstance(error, BadInput | NotFound | faults) or _of_settings(error)
+    if _spells_no_text(error):
+        say("error: bad_usage: an argument is no UTF-8 text")
+        sys.exit(2)
+    bad_input = (
+        isinstance(error, BadInput | NotFound | _BAD_ARGUMENTS) or _of_file(error) or _of_settings(error)
+    )
     say(f"error: {_code(error)}: {_told(error)}")
     sys.exit(2 if bad_input else 1)
+
+
+def _spells_no_text(error: BaseException | None) -> bool:
+    """Whether an argument that is no text came to where text is needed; a file's name need not be text."""
+    if not any(_SURROGATE.search(argument) for argument in sys.argv):
+        return False
+    while error is not None and not (isinstance(error, UnicodeEncodeError) and "surrogates" in error.reason):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def _of_file(error: Exception) -> bool:
+    """Whether a file or folder that was named cannot be used as it would have to be."""
+    return isinstance(error, _FILE_FAULTS) or (isinstance(error, OSError) and error.filename is not None)
 
 
 def _told(error: Exception) -> str:
@@ -138,6 +175,6 @@ def _code(error: Exception) -> str:
     if type(error).__module__.startswith("sqlalchemy"):
         unreachable = type(error).__name__ == "OperationalError"
         return "database_unreachable" if unreachable else "database_error"
-    if isinstance(error, _FILE_FAULTS):
+    if _of_file(error):
         return "file_not_usable"
     return "invalid_settings" if _of_settings(error) else "internal_error"

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
+from sqlalchemy import Engine
 
 from effects.wording import counted
 from gateway.cli.output import FormatOption, say, show_rows
@@ -77,7 +78,7 @@ def _pending(commit_key: str | None, finish: bool, format_: FormatOption) -> Non
     if commit_key is not None:
         raise InvalidRequest("--pending is about all of them")
     settings = Settings()
-    with database(settings, "commitgate-cli", (Duty.REDACTOR,)) as engine:
+    with _redactors(settings) as engine:
         purger = Purger(engine)
         found = purger.pending(settings.tenant)
         show_rows(map(asdict, found), UNFINISHED, format_)
@@ -87,12 +88,24 @@ def _pending(commit_key: str | None, finish: bool, format_: FormatOption) -> Non
 
 
 @contextmanager
+def _redactors(settings: Settings) -> Iterator[Engine]:
+    """Under the redactor's login. Raises InvalidRequest where a database is configured and that login is not."""
+    if settings.database_url is not None and settings.redaction_database_url is None:
+        raise InvalidRequest(
+            "COMMITGATE_REDACTION_DATABASE_URL is not set: the login that redacts, a member of"
+            f" {Duty.REDACTOR.role} and of no service's group"
+        )
+    with database(settings, "commitgate-cli", (Duty.REDACTOR,)) as engine:
+        yield engine
+
+
+@contextmanager
 def _both() -> Iterator[tuple[Wired, Principal, Purger]]:
     """Under both logins from the beginning: without the redactor's nothing is even recorded."""
     settings = Settings()
     with (
         services(settings) as (wired, caller),
-        database(settings, "commitgate-cli", (Duty.REDACTOR,)) as engine,
+        _redactors(settings) as engine,
     ):
         caller.require(Role.OPERATOR)
         yield wired, caller, Purger(engine)

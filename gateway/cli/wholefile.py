@@ -8,6 +8,9 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO
 
+_NAMED = 200
+"""Bytes of a file's name that its unfinished one repeats."""
+
 
 @contextmanager
 def written_whole(file: Path) -> Iterator[BinaryIO]:
@@ -24,7 +27,9 @@ def written_whole(file: Path) -> Iterator[BinaryIO]:
             with target.open("wb") as there:
                 shutil.copyfileobj(out, there)
         return
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    # A name may be as long as names may be, and this one is longer.
+    begins = os.fsdecode(os.fsencode(target.name)[:_NAMED])
+    beside = target.with_name(f".{begins}.{os.getpid()}.part")
     try:
         with beside.open("xb") as out:
             yield out

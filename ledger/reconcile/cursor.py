@@ -20,7 +20,7 @@ def read_cursor(cursor: str | None) -> StreamName:
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         shard, tenant, commit_key = json.loads(base64.b64decode(padded, b"-_", validate=True))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise BadCursor("the cursor is not one that a run gave") from error
     if type(shard) is not int or not 0 <= shard < SHARDS:
         raise BadCursor("the cursor is not one that a run gave")

@@ -1,6 +1,7 @@
 """Exit codes of the command line, and that bad usage is one line with a stable code."""
 
 import pytest
+import structlog
 import typer
 from sqlalchemy.exc import OperationalError
 
@@ -109,3 +110,20 @@ def test_every_failure_is_one_line_with_a_code(
     said = capsys.readouterr().err
     assert said.startswith(told)
     assert said.count("\n") == 1
+
+
+def test_what_a_command_logs_stood_among_what_it_prints(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The embedded Postgres died under a tail that was followed: a line for people came between its JSON lines."""
+    structlog.reset_defaults()
+
+    def command(**_how: object) -> None:
+        structlog.get_logger("gateway.database").warning("embedded_postgres_died")
+        typer.echo("{}")
+
+    monkeypatch.setattr(main, "application", lambda *_names: command)
+    assert _end(monkeypatch, "ledger", "tail") == 0
+    told = capsys.readouterr()
+    assert told.out == "{}\n"
+    assert "embedded_postgres_died" in told.err
