@@ -7,6 +7,7 @@ from contextlib import suppress
 import psycopg
 import pytest
 from psycopg import errors, sql
+from sqlalchemy import make_url
 
 from gateway.cli import main
 from ledger.access.auditors import Auditor, add_auditor, list_auditors, remove_auditor
@@ -226,3 +227,22 @@ def test_who_cannot_grant_is_told_what_to_ask_for(database, commitgate):
         code, _, said = commitgate(migrator.url, "add", one.name, "--tenant", "acme")
         assert code == 0
         assert f"GRANT commitgate_auditor TO {one.name}" in said
+
+
+def test_a_login_that_sees_every_tenant_anyway_was_taken_as_an_auditor(database, commitgate):
+    """Services, superusers and owners read the tables themselves: shown one tenant, they saw all of them."""
+    admin = make_url(database.admin_url).username
+    owner = make_url(database.owner_url).username
+    with (
+        login(database, Duty.WRITER.role) as writer,
+        login(database, "commitgate_service") as service,
+        login(database, "pg_read_all_data") as reader,
+        login(database) as fit,
+    ):
+        for name in (admin, owner, writer.name, service.name, reader.name):
+            code, _, said = commitgate(database.admin_url, "add", name, "--tenant", "acme")
+            assert (code, said.startswith("error: unfit_auditor: "), name in said) == (2, True, True)
+        assert commitgate(database.admin_url, "add", fit.name, "--tenant", "acme")[0] == 0
+        assert commitgate(database.admin_url, "add", fit.name, "--tenant", "other")[0] == 0
+        _, out, _ = commitgate(database.admin_url, "list")
+        assert [json.loads(line)["login"] for line in out.splitlines()] == [fit.name]
