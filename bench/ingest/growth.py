@@ -12,6 +12,10 @@ from bench.machine import circumstances
 from bench.server import BenchServer, libpq
 
 EVENTS_AN_APPEND = 100
+SHORTEST = 0.2
+"""Seconds of the first piece; each is twice as long as the one before until they are as long as is asked for, so that
+the line begins at some ten thousand events."""
+
 FLAT = 1.5
 """The last quarter may cost this many times the first; the machine alone moves figures that much."""
 
@@ -19,20 +23,21 @@ FLAT = 1.5
 def measured(
     server: BenchServer, *, events: int, piece_seconds: float, say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Append until the ledger holds ``events``; one point a piece of ``piece_seconds``."""
+    """Append until the ledger holds ``events``; one point a piece of ``piece_seconds``, of less at the beginning."""
     about = circumstances()
     points: list[tuple[int, float]] = []
     held = 0
     piece = 0
     begin = time.monotonic()
     while held < events:
+        seconds = min(piece_seconds, SHORTEST * 2**piece)
         job = Job(
             url=server.service_url,
             tenant="growth",
             streams=64,
             window=EVENTS_AN_APPEND,
-            seconds=piece_seconds,
-            warm_up=0.5,
+            seconds=seconds,
+            warm_up=min(0.5, seconds),
             seed=piece,
             with_replays=False,
             seals=True,
