@@ -72,8 +72,8 @@ def test_tampering_was_told_as_a_failure_or_hung(
     for statement, code, refused in [
         ("delete from ledger.tiles", "tiles_broken", "log_forked"),
         ("delete from ledger.log", "log_missing", "log_missing"),
-        ("update ledger.log set size = size - 1", "truncated", None),
-        ("update ledger.log set size = size + 5", "tiles_broken", None),
+        ("update ledger.log set size = size - 1", "truncated", "log_forked"),
+        ("update ledger.log set size = size + 5", "tiles_broken", "tiles_broken"),
         ("delete from ledger.checkpoints", "checkpoint_missing", None),
         (WIPED, "checkpoint_missing", "log_forked"),
         (ROLLED_BACK, "kept_beyond_end", "log_forked"),
@@ -86,6 +86,17 @@ def test_tampering_was_told_as_a_failure_or_hung(
     assert command("ledger", "verify").code == 0
     assert command(*export).code == 0
     assert [file.name for file in tmp_path.iterdir() if "part" in file.name] == []
+
+
+@pytest.mark.usefixtures("signed")
+def test_an_export_past_the_end_of_the_log_never_ended(
+    command: Command, database: TestDatabase, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("COMMITGATE_SEAL", "false")
+    with tampered(database, "update ledger.log set size = size - 1"):
+        ended = command("ledger", "export", tmp_path / "out")
+    assert (ended.code, ended.err.startswith("error: log_forked: ")) == (1, True), ended
+    assert [entry.name for entry in tmp_path.iterdir() if "out" in entry.name] == []
 
 
 @pytest.mark.usefixtures("signed")
