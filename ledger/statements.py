@@ -4,7 +4,8 @@ What the database says against them is theirs; the transaction goes on without t
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from datetime import time as time_of_day
@@ -16,7 +17,7 @@ from psycopg.types.json import Jsonb
 from sqlalchemy import Connection, Engine
 
 from effects.strict_json import MAX_INTEGER
-from ledger.errors import LedgerUnavailable
+from ledger.errors import LedgerUnavailable, StatementsBroken
 from ledger.faults import ConnectionLost
 from ledger.session import driver_connection, transaction
 
@@ -69,26 +70,25 @@ def run_statements(
 ) -> Found | Failed | Undone:
     """Run ``texts``, bound to ``parameters`` (JSON values) by name, as ``role`` (None: as the login), within ``seconds``.
 
-    Raises what a broken connection raises.
+    Raises ``StatementsBroken`` where the connection breaks meanwhile, and what it raises where it was broken before.
     """
     driver = driver_connection(connection)
     driver.execute(f"savepoint {_SAVEPOINT}")
     before = driver.execute(_NOW).fetchone()
     assert before is not None  # noqa: S101 - it asks for one row
-    try:
-        found = _within(driver, texts, _bound(parameters), role or before[0], seconds)
-        driver.execute(_BACK, before)
-    except psycopg.Error as error:
-        if driver.closed:
-            raise
-        # Takes back every setting, too.
-        driver.execute(f"rollback to savepoint {_SAVEPOINT}")
-        return _judged(error)
-    except _RoleRefused as refused:
-        driver.execute(f"rollback to savepoint {_SAVEPOINT}")
-        return Undone("role_refused", str(refused), lasting=True)
-    driver.execute(f"release savepoint {_SAVEPOINT}")
-    return found
+    with _told_if_broken(driver):
+        try:
+            found = _within(driver, texts, _bound(parameters), role or before[0], seconds)
+            driver.execute(_BACK, before)
+        except psycopg.Error as error:
+            # Takes back every setting, too.
+            driver.execute(f"rollback to savepoint {_SAVEPOINT}")
+            return _judged(error)
+        except _RoleRefused as refused:
+            driver.execute(f"rollback to savepoint {_SAVEPOINT}")
+            return Undone("role_refused", str(refused), lasting=True)
+        driver.execute(f"release savepoint {_SAVEPOINT}")
+        return found
 
 
 def read_statements(
@@ -109,6 +109,16 @@ def read_statements(
             return found
     except ConnectionLost as error:
         raise LedgerUnavailable(str(error)) from error
+
+
+@contextmanager
+def _told_if_broken(driver: "psycopg.Connection[Any]") -> Iterator[None]:
+    try:
+        yield
+    except psycopg.Error as error:
+        if driver.closed:
+            raise StatementsBroken(str(error)) from error
+        raise
 
 
 class _RoleRefused(Exception):

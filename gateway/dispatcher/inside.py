@@ -1,7 +1,9 @@
 """One claimed call whose tool lives in the ledger's own database: it happens in the transaction that records its outcome.
 
 So there is nothing to be in doubt about. Where the transaction is rolled back, by a crash, a lost lease or a lost connection,
-the call did not happen; whoever finds its lease run out says so, and it is sent again (``dispatching.lose``).
+the call did not happen; whoever finds its lease run out says so, and it is sent again (``dispatching.lose``). A connection
+that is lost behind the first statement counts as such a dispatch, for it may be the statements that end it (and the database
+with it); a database that is away before is waited for.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -27,11 +29,12 @@ from gateway.upstream.local import OFF
 from gateway.upstream.port import Answered, NotSent
 from gateway.upstream.postgres.replies import replied
 from ledger.change import SideRow
-from ledger.errors import AppendContention, LedgerError, LedgerUnavailable, OutcomeUnknown, UnwritableValue
+from ledger.errors import AppendContention, LedgerError, LedgerUnavailable, StatementsBroken, UnwritableValue
 from ledger.statements import Failed, Found, Undone, run_statements
 
 FAILED = "failed_inside"
-_PASSES = (LedgerUnavailable, OutcomeUnknown, AppendContention)
+BROKEN = "connection_lost_inside"
+_PASSES = (LedgerUnavailable, AppendContention)
 
 _log = structlog.get_logger(__name__)
 
@@ -87,6 +90,9 @@ class InsideCall:
                 continue
             except (LedgerError, SQLAlchemyError) as error:
                 _log.warning("not_run_yet", intent_id=self._call.intent_id, error=repr(error))
+                if trial.broken_by(error):
+                    await self._lose_broken()
+                    return
                 if not isinstance(error, _PASSES) and self._tries >= self._settings.tries:
                     await self._outcomes.lose(self._lease, because=FAILED)
                     return
@@ -96,6 +102,13 @@ class InsideCall:
                     return
             await self._sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _lose_broken(self) -> None:
+        attempt = self._call.attempt
+        if attempt < dispatching.MAX_ATTEMPTS:
+            await self._sleep(self._settings.pause_after(attempt))
+        # Where the COMMIT took place after all, the dispatch is not awaited any more, and this says nothing.
+        await self._outcomes.lose(self._lease, because=BROKEN)
 
     async def _may_begin(self) -> bool:
         if not await self._passed(self._call.tenant, self._call.tool):
@@ -130,13 +143,19 @@ class Trial:
         self._allowed = allowed
         self._withheld = withheld
         self._connection: Connection | None = None
+        self._ran = False
+
+    def broken_by(self, error: Exception) -> bool:
+        """Whether ``error`` is the end of the connection while the statements ran, or behind them."""
+        return isinstance(error, StatementsBroken) or (self._ran and isinstance(error, LedgerUnavailable))
 
     def work(self, connection: Connection) -> Answered | NotSent:
         """Run the statements."""
-        self._connection = connection
+        self._connection, self._ran = connection, False
         if not self._allowed:
             return NotSent(OFF, "the tenant's table may not run statements here", lasting=True)
         reply = replied(self._call, partial(self._run, connection))
+        self._ran = True
         reached(FailPoint.ANSWER_RECEIVED)
         return reply
 

@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 from sqlalchemy import text
+from structlog.testing import capture_logs
 
 from effects.intent import IntentState, ResultStatus
 from gateway.principal import everyone
@@ -17,8 +18,9 @@ from ledger.errors import OutcomeUnknown
 from ledger.events import EventType
 from ledger.sharding import StreamName
 from tests.gateway.dispatcher.floor import FAST, TENANT, Floor, Turn, with_settings
+from tests.gateway.dispatcher.test_ledger_away import away
 from tests.gateway.toolserver import eventually
-from tests.postgres import TestDatabase, libpq
+from tests.postgres import DatabaseServer, TestDatabase, libpq
 
 TABLE = """
 policy: {reads_behind_writes: send}
@@ -58,6 +60,14 @@ tools:
         statements:
           - insert into shop.acts (key) values (%(item)s)
           - insert into shop.acts (key) values ('taken')
+  deadly:
+    effect: WRITE
+    writes: ["{item}"]
+    upstream:
+      postgres:
+        statements:
+          - insert into shop.acts (key) values (%(item)s)
+          - select pg_terminate_backend(pg_backend_pid())
   late:
     effect: WRITE
     writes: ["{item}"]
@@ -131,8 +141,10 @@ def shop(database: TestDatabase, floor: Floor) -> Iterator[Shop]:
         try:
             yield Shop(admin, role)
         finally:
-            admin.execute(f"drop owned by {role}")
-            admin.execute(f"drop role {role}")
+            # Another one: a test may have ended the first.
+            with psycopg.connect(libpq(database.admin_url), autocommit=True) as last:
+                last.execute(f"drop owned by {role}")
+                last.execute(f"drop role {role}")
 
 
 def put_in_force(floor: Floor, shop: Shop, timeout: str = "10s") -> None:
@@ -355,6 +367,56 @@ def test_a_lost_dispatch_is_tried_a_few_times_and_then_unavailable(floor: Floor,
     assert shop.acts() == []
     assert name.commit_key == turn.key
     assert all(row["unsent"] for row in floor.licences(turn))
+
+
+@pytest.mark.parametrize("behind", [False, True])
+def test_statements_that_end_their_own_connection_are_run_five_times_and_not_for_ever(
+    floor: Floor, shop: Shop, behind: bool
+) -> None:
+    turn = floor.turn("write", item="a", note="n") if behind else floor.turn("deadly", item="a")
+    ledger = (Cut if behind else Ledger)(floor.engine, clock=floor.clock)
+    with capture_logs() as logs, floor.dispatching(ledger=ledger):
+        turn.until(IntentState.SETTLED, final=True)
+    assert [log["event"] for log in logs].count("not_run_yet") == 5
+    assert turn.intent.result_status is ResultStatus.UNAVAILABLE
+    assert turn.intent.result_content == {"because": "connection_lost_inside"}
+    assert turn.intent.attempts == turn.intent.unsent_attempts == 5
+    assert shop.acts() == []
+    assert all(row["unsent"] for row in floor.licences(turn))
+
+
+class Cut(Ledger):
+    """Its connection ends each time when the statements are through."""
+
+    def append_with(self, tenant: str, commit_key: str, work: Any, decide: Any) -> Any:
+        def cut(connection: Any) -> Any:
+            found = work(connection)
+            connection.execute(text("select pg_terminate_backend(pg_backend_pid())"))
+            return found
+
+        return super().append_with(tenant, commit_key, cut, decide)
+
+
+def test_a_database_that_is_away_for_everybody_costs_a_call_one_of_its_dispatches_and_no_more(
+    floor: Floor, shop: Shop, database_server: DatabaseServer, database: TestDatabase
+) -> None:
+    turn = floor.turn("slow", item="a", seconds=0.5)
+    settings = with_settings(lease_floor=30.0)
+    with floor.dispatching(settings, upstream=PostgresUpstream(floor.engine)):
+        turn.until(IntentState.DISPATCHED)
+        eventually(lambda: sleeps(database_server, database))
+        with capture_logs() as logs, away(database_server, database):
+            eventually(lambda: [log["event"] for log in logs].count("outcome_not_recorded_yet") >= 3)
+        turn.until(IntentState.SETTLED, final=True)
+    assert turn.intent.result_status is ResultStatus.OK
+    assert (turn.intent.attempts, turn.intent.unsent_attempts) == (2, 1)
+
+
+def sleeps(server: DatabaseServer, database: TestDatabase) -> bool:
+    """Whether a statement of the tool runs now."""
+    with server.admin() as admin:
+        asked = "select 1 from pg_stat_activity where datname = %s and query like '%%pg_sleep%%' and state = 'active'"
+        return admin.execute(asked, (database.name,)).fetchone() is not None
 
 
 class Broken(Ledger):
