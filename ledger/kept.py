@@ -32,18 +32,22 @@ class Place(NamedTuple):
     length: int
 
 
-def kept_notes(place: Path, *, needed: bool = True) -> Iterator[str]:
+def kept_notes(place: Path, origin: str, *, needed: bool = True) -> Iterator[str]:
     """The notes in a file, or in all files of a folder (hidden ones apart), smallest tree first.
+
+    ``origin``: names the log. A folder may hold checkpoints of several, and those of others are left out; a file is of one.
 
     The files are looked through now, the notes read when asked for; what is published meanwhile is left out. A published
     line that was torn by a crash is passed over. ``needed``: there has to be one. Raises OSError; the first that is asked for
     raises KeptRefused where something is no checkpoint.
     """
     files = sorted(file for file in place.iterdir() if file.name[:1] != ".") if place.is_dir() else [place]
+    wanted = origin if place.is_dir() else None
     try:
-        places = sorted(found for number, file in enumerate(files) for found in _places(number, file))
+        found = (each for number, file in enumerate(files) for each in _places(number, file))
+        places = sorted(place for name, place in found if wanted in (None, name))
         if needed and not places:
-            raise KeptRefused(f"there is no checkpoint in {place}")
+            raise KeptRefused(f"there is no checkpoint{f' of {wanted}' if wanted else ''} in {place}")
     except KeptRefused as error:
         return _refused(error)
     return _read(files, places)
@@ -64,26 +68,27 @@ def _read(files: list[Path], places: list[Place]) -> Iterator[str]:
         yield note
 
 
-def _places(number: int, file: Path) -> Iterator[Place]:
+def _places(number: int, file: Path) -> Iterator[tuple[str, Place]]:
+    """Each with the origin that it names."""
     if not file.is_file():
         raise KeptRefused(f"{file} is no file of checkpoints")
     with file.open("rb") as opened:
         whole = opened.read(LARGEST)
-        size = _size(whole)
-        if size is not None:
-            yield Place(size, number, 0, len(whole))
+        told = _told(whole)
+        if told is not None:
+            yield told.origin, Place(told.size, number, 0, len(whole))
             return
         opened.seek(0)
         yield from _lines(number, file, opened)
 
 
-def _lines(number: int, file: Path, opened: BinaryIO) -> Iterator[Place]:
+def _lines(number: int, file: Path, opened: BinaryIO) -> Iterator[tuple[str, Place]]:
     at = count = 0
     while line := opened.readline(LARGEST):
         count += 1
-        size = _size(line) if line.lstrip()[:1] == b"{" else None
-        if size is not None:
-            yield Place(size, number, at, len(line))
+        told = _told(line) if line.lstrip()[:1] == b"{" else None
+        if told is not None:
+            yield told.origin, Place(told.size, number, at, len(line))
         elif line.strip() and not _is_torn(line):
             raise KeptRefused(f"line {count} of {file} holds no checkpoint, nor is the file one")
         at += len(line)
@@ -101,11 +106,11 @@ def _is_torn(line: bytes) -> bool:
     return False
 
 
-def _size(text: bytes) -> int | None:
-    """That of the checkpoint; None where it is none. What it says is not checked here."""
+def _told(text: bytes) -> Checkpoint | None:
+    """What a checkpoint says, unchecked; None where it is none."""
     note = _note(text)
     try:
-        return None if note is None else Checkpoint.parse(body_of(note)).size
+        return None if note is None else Checkpoint.parse(body_of(note))
     except EvidenceRefused:
         return None
 

@@ -148,7 +148,7 @@ def _export(engine: Engine, settings: Settings, out: BinaryIO, tenant: str | Non
 
 
 def _verify_file(file: Path, key: VerifierKey, checkpoints: Path | None, asked: Format | None) -> bool:
-    with on_disk(file) as place, place.open("rb") as opened, _kept_in(checkpoints) as kept:
+    with on_disk(file) as place, place.open("rb") as opened, _kept_in(checkpoints, key) as kept:
         document = _proof_in(opened)
         if document is not None:
             return _verify_proof(document, key, asked, None if checkpoints is None else kept)
@@ -184,12 +184,12 @@ def _verify_proof(
 
 
 @contextmanager
-def _kept_in(place: Path | None) -> Iterator[Iterator[str]]:
+def _kept_in(place: Path | None, key: VerifierKey) -> Iterator[Iterator[str]]:
     if place is None:
         yield iter(())
         return
     with on_disk(place) as there:
-        yield kept_notes(there)
+        yield kept_notes(there, key.name)
 
 
 def _verify_database(key: str | None, checkpoints: Path | None, asked: Format | None) -> bool:
@@ -202,11 +202,12 @@ def _verify_database(key: str | None, checkpoints: Path | None, asked: Format | 
         if checkpoints is None and not own.exists():
             say(f"no checkpoints were kept in {own.parent}: nothing outside the database is compared")
         # What was kept first: what is signed meanwhile is in the database already.
-        with _kept_in(checkpoints) as named:
-            kept = kept_notes(own, needed=False) if checkpoints is None and own.exists() else named
+        with _kept_in(checkpoints, trusted) as named:
+            if checkpoints is None and own.exists():
+                named = kept_notes(own, trusted.name, needed=False)
             until = reader.checkpoint()
             with bar("verifying", 0 if until is None else until.size) as progress:
-                found = check_database(engine, until, trusted, kept, progress)
+                found = check_database(engine, until, trusted, named, progress)
     _tell(found.report, found.fault, asked, sealed=found.size)
     return found.fault is not None
 

@@ -37,7 +37,7 @@ def check_evidence(engine: Engine, settings: Settings) -> Evidence:
     reader = LogReader(engine)
     until = _signed(reader)
     key = VerifierKey.parse(settings.ledger_key_file.with_suffix(".pub").read_text(encoding="utf-8"))
-    kept = kept_notes(settings.checkpoints_folder / f"{reader.state().log_id}.jsonl")
+    kept = kept_notes(settings.checkpoints_folder / f"{reader.state().log_id}.jsonl", key.name)
     found = check_database(engine, until, key, kept, lambda _events: None)
     fault = None if found.fault is None else f"{found.fault.code} at event {found.fault.index}"
     return Evidence(found.size, found.report.vouched, fault)

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from ledger.evidence.note import SigningKey
 from ledger.evidence.report import Wrong
 from ledger.evidence.verify import verify
 from ledger.kept import LARGEST, kept_notes
@@ -26,7 +27,7 @@ def answered(note: str) -> str:
 
 
 def refused(place: Path) -> str:
-    fault = verify(LINES, KEY.verifier(), kept=kept_notes(place)).fault
+    fault = verify(LINES, KEY.verifier(), kept=kept_notes(place, KEY.name)).fault
     assert fault is not None
     assert fault.code is Wrong.KEPT
     return fault.message
@@ -52,12 +53,12 @@ def test_other_forms_than_what_is_published_were_passed_over(
     file = tmp_path / "kept"
     file.write_text(text, encoding="utf-8")
     for place in (file, tmp_path):
-        assert list(kept_notes(place)) == notes
-        report = verify(LINES, KEY.verifier(), kept=kept_notes(place))
+        assert list(kept_notes(place, KEY.name)) == notes
+        report = verify(LINES, KEY.verifier(), kept=kept_notes(place, KEY.name))
         assert (report.fault, report.kept) == (None, len(notes))
     foreign = exported(log(Random(4), 30, redacted=0))
     assert verify(foreign, KEY.verifier()).ok, "signed by the key itself: nothing else shows it"
-    fault = verify(foreign, KEY.verifier(), kept=kept_notes(file)).fault
+    fault = verify(foreign, KEY.verifier(), kept=kept_notes(file, KEY.name)).fault
     assert fault is not None
     assert fault.code is Wrong.KEPT_ROOT
 
@@ -89,13 +90,24 @@ def test_an_empty_folder_and_one_within_another_are_refused(tmp_path: Path) -> N
     (tmp_path / ".hidden").write_text("nonsense")
     (tmp_path / "one.note").write_text(NOTES[0])
     (tmp_path / "two.json").write_text(answered(NOTES[1]))
-    assert list(kept_notes(tmp_path)) == NOTES[:2]
+    assert list(kept_notes(tmp_path, KEY.name)) == NOTES[:2]
     (tmp_path / "within").mkdir()
     assert "within" in refused(tmp_path)
+
+
+def test_the_folder_of_several_logs_refused_each_of_them(tmp_path: Path) -> None:
+    (tmp_path / "this.jsonl").write_text("".join(map(published, NOTES)), encoding="utf-8")
+    other = SigningKey.generate("commitgate/other")
+    foreign = published(checkpoint(EVENTS, 9, key=other, origin=other.name))
+    (tmp_path / "other.jsonl").write_text(foreign, encoding="utf-8")
+    assert list(kept_notes(tmp_path, KEY.name)) == NOTES
+    (tmp_path / "this.jsonl").unlink()
+    assert "no checkpoint of" in refused(tmp_path)
+    assert "did not sign" in refused(tmp_path / "other.jsonl")
 
 
 def test_nothing_may_be_there_where_nothing_is_needed(tmp_path: Path) -> None:
     file = tmp_path / "kept.jsonl"
     file.touch()
-    notes: Iterable[str] = kept_notes(file, needed=False)
+    notes: Iterable[str] = kept_notes(file, KEY.name, needed=False)
     assert list(notes) == []
