@@ -1,11 +1,12 @@
 """The masks of the effect table, on what callers are shown (``gateway.service.masking``)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gateway.http.caller import Call
 from gateway.service.masking import Masks, looks_on
 from gateway.service.views import View, event_view
 from ledger.events import Event
+from ledger.state import Intent
 
 
 def masks_of(call: Call) -> Masks | None:
@@ -48,11 +49,10 @@ def _shown(call: Call, views: Sequence[tuple[str, View]]) -> list[View]:
     masks = masks_of(call)
     if masks is None:
         return [view for _, view in views]
-    tools: dict[str, dict[str, str | None]] = {}
+    intents: dict[str, Mapping[str, Intent]] = {}
     shown = []
     for key, view in views:
-        if key not in tools and view.get("intent_id") is not None:
-            state = call.services.streams.state(call.principal, key)
-            tools[key] = {name: intent.tool for name, intent in state.intents.items()}
-        shown.append(masks.event(view, tools.get(key, {}).get))
+        if key not in intents and view.get("intent_id") is not None:
+            intents[key] = call.services.streams.state(call.principal, key).intents
+        shown.append(masks.event(view, intents.get(key, {}).get))
     return shown

@@ -2,28 +2,31 @@
 
 Masks are for a principal that holds neither ``decoder``, ``runtime``, ``operator`` nor ``admin``: for auditors and
 reconcilers. The table in force counts. What is masked is a whole tool's call where the table masks any of it: the named
-members of arguments and results, and with them whatever would give them away: digests, keys, footprints, evidence. A call of a
-tool that the table does not know, or that could not be read, is masked whole. Since a message spells its calls out, such
-readers see no text and no ids of tokens while the table masks anything at all.
+members of arguments and results, and with them whatever would give them away: digests, keys, footprints, evidence, and what
+texts and the caller's own name of the call repeat of them (``effects.masked_texts``). A call of a tool that the table does not
+know, or that could not be read, is masked whole. Since a message spells its calls out, such readers see no text and no ids of
+tokens while the table masks anything at all.
 """
 
 import json
 from collections.abc import Callable
 from typing import cast
 
-from effects.masks import MASKED, masked
+from effects.masked_texts import Hidden
+from effects.masks import MASKED
 from effects.strict_json import JSONRefused, parse
 from effects.table import EffectTable
 from gateway.principal import Principal, Role
 from gateway.service.views import View
+from ledger.state import Intent
 
 WORKING = frozenset({Role.DECODER, Role.RUNTIME, Role.OPERATOR, Role.ADMIN})
 """Roles that see everything of their tenant: they decide by it, or have it already."""
 
-_BY_PATH = frozenset({"arguments", "content"})
+_BY_PATH = frozenset({"arguments", "arguments_raw", "content", "result", "call_id"})
 _EMPTIED = frozenset({"arguments_digest", "idempotency_key"})
 _KEPT_WORDS = """
-accepted adopted_from at attempt attempts because because_seq binding block branch by byte_end byte_start call_id commit_key
+accepted adopted_from at attempt attempts because because_seq binding block branch by byte_end byte_start commit_key
 commit_keys cut_at draft_ms drafted_end effect effect_version end epoch expires_at final finished format from head head_after
 index inside intent_id kind layer min_margin mode ordinal params_digest parent redacted release retry_at round rule ruling_id seq
 source span stale start state status target_source tool tries type unsent verdict verify_ms version weight window worker
@@ -32,8 +35,13 @@ writer_epoch
 _KEPT = frozenset(_KEPT_WORDS.split())
 """Members that tell nothing of arguments or results."""
 
-ToolOf = Callable[[str], str | None]
-"""The tool of an intent by its id."""
+Paths = tuple[str, ...] | None
+
+IntentOf = Callable[[str], Intent | None]
+"""An intent by its id."""
+
+_ALL = ("$.*",)
+"""Masks of a call that is masked whole."""
 
 
 def looks_on(principal: Principal) -> bool:
@@ -63,9 +71,9 @@ class Masks:
 
     def intent(self, view: View) -> View:
         """An intent as ``intent_view`` shows it."""
-        return self._call(view, cast("str | None", view["tool"]))
+        return self._call(view, self._of(cast("str | None", view["tool"])), None)
 
-    def event(self, view: View, tool_of: ToolOf) -> View:
+    def event(self, view: View, intent_of: IntentOf) -> View:
         """An event as ``event_view`` shows it."""
         kind = str(view["type"])
         if not self.any or kind == "effects.changed":
@@ -73,8 +81,12 @@ class Masks:
         intent_id = view.get("intent_id")
         if intent_id is None:
             return self._spoken(view)
-        own = cast("str | None", view.get("tool"))
-        return self._call(view, tool_of(str(intent_id)), own if kind == "dispatch.probed" else None)
+        intent = intent_of(str(intent_id))
+        paths = self._of(None if intent is None else intent.tool)
+        if kind == "dispatch.probed":
+            others = self._of(cast("str | None", view.get("tool")))
+            paths = None if paths is None or others is None else (*paths, *others)
+        return self._call(view, paths, intent)
 
     def _spoken(self, view: View) -> View:
         """An event of no call: what tokens say is withheld, their number is not."""
@@ -85,41 +97,67 @@ class Masks:
             shown["token"] = {"text": MASKED}
         return shown
 
-    def _call(self, view: View, tool: str | None, probed: str | None = None) -> View:
-        paths = self._of(tool)
+    def _call(self, view: View, paths: Paths, intent: Intent | None) -> View:
+        """``intent``: what is known of the call beside what is shown."""
         if paths == () or not self.any:
             return view
-        if paths is not None and probed is not None:
-            others = self._of(probed)
-            paths = None if others is None else (*paths, *others)
-        return {name: self._member(name, value, paths) for name, value in view.items()}
+        call = _Call(view, paths, intent) if view.keys() & _BY_PATH else None
+        return {name: _member(name, value, call) for name, value in view.items()}
 
-    def _member(self, name: str, value: object, paths: tuple[str, ...] | None) -> object:
-        if value is None or name in _KEPT:
-            return value
-        if name in _EMPTIED:
-            return None
-        if name == "result":
-            return {k: v if k in _KEPT else self._hidden(v, paths) for k, v in cast("View", value).items()}
-        if name in _BY_PATH:
-            return self._hidden(value, paths)
-        if name == "arguments_raw":
-            return self._raw(str(value), paths)
-        if name == "footprint":
-            return {side: None if keys is None else [MASKED] for side, keys in cast("View", value).items()}
-        return value if isinstance(value, bool) else MASKED
-
-    def _hidden(self, value: object, paths: tuple[str, ...] | None) -> object:
-        # What could not be read may hold anything.
-        unread = isinstance(value, dict) and bool(value.keys() & {"raw", "raw_base64"})
-        return MASKED if paths is None or unread or isinstance(value, str) else masked(value, paths)
-
-    def _raw(self, raw: str, paths: tuple[str, ...] | None) -> str:
-        try:
-            return json.dumps(masked(parse(raw), paths)) if paths is not None else MASKED
-        except JSONRefused:
-            return MASKED
-
-    def _of(self, tool: str | None) -> tuple[str, ...] | None:
+    def _of(self, tool: str | None) -> Paths:
         """The paths of a tool; None: all of the call is masked."""
         return None if tool is None else self._paths.get(tool)
+
+
+class _Call:
+    """What is shown of one call."""
+
+    def __init__(self, view: View, paths: Paths, intent: Intent | None) -> None:
+        raw = cast("str | None", view.get("arguments_raw")) or (
+            None if intent is None else intent.arguments_raw
+        )
+        arguments = view.get("arguments") or _read(raw)
+        results = [view.get("content"), cast("View", view.get("result") or {}).get("content")]
+        if intent is not None:
+            results.append(intent.result_content)
+        self._whole = paths is None
+        self._readable = arguments is not None
+        self._hidden = Hidden(_ALL if paths is None else paths, [arguments], results)
+
+    def member(self, name: str, value: object) -> object:
+        """A member that holds arguments or results, or names the call."""
+        if name == "call_id":
+            return self._hidden.identifier(str(value)) if self._readable else MASKED
+        if name == "result":
+            return {k: v if k in _KEPT else self._answer(v) for k, v in cast("View", value).items()}
+        if name == "arguments_raw":
+            read = _read(str(value))
+            return MASKED if self._whole or read is None else json.dumps(self._hidden.arguments(read))
+        if name == "content":
+            return self._answer(value)
+        return MASKED if self._whole or isinstance(value, str) else self._hidden.arguments(value)
+
+    def _answer(self, value: object) -> object:
+        # What could not be read may hold anything.
+        unread = isinstance(value, dict) and bool(value.keys() & {"raw", "raw_base64"})
+        prose = isinstance(value, str) and not value.lstrip().startswith(("{", "["))
+        return MASKED if self._whole or unread or prose else self._hidden.result(value)
+
+
+def _member(name: str, value: object, call: _Call | None) -> object:
+    if value is None or name in _KEPT:
+        return value
+    if name in _EMPTIED:
+        return None
+    if call is not None and name in _BY_PATH:
+        return call.member(name, value)
+    if name == "footprint":
+        return {side: None if keys is None else [MASKED] for side, keys in cast("View", value).items()}
+    return value if isinstance(value, bool) else MASKED
+
+
+def _read(raw: str | None) -> object:
+    try:
+        return None if raw is None else parse(raw)
+    except JSONRefused:
+        return None

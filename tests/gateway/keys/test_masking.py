@@ -17,7 +17,7 @@ from gateway.turn.unfolding import Unfolding
 from gateway.wiring import utc_now
 from ledger.change import Change, CloseLicence
 from ledger.state import StreamState
-from tests.gateway.http.front import block
+from tests.gateway.http.front import block, cut
 from tests.gateway.http.listening import listening
 from tests.gateway.keys.closed import Closed, closed_front
 from tests.postgres import TestDatabase
@@ -52,7 +52,14 @@ def paid(closed: Closed) -> tuple[str, str]:
 
     def decide(state: StreamState) -> Change:
         unfolding = Unfolding(state, utc_now())
-        content = {"order": OUTSIDE, "receipt": [{"holder": MARK}], "card_number": MARK}
+        content = {
+            "order": OUTSIDE,
+            "receipt": [{"holder": MARK}],
+            "card_number": MARK,
+            # As an MCP answer repeats it, and a tool that says what it was sent.
+            "content": [{"type": "text", "text": json.dumps({"card_number": MARK, "order": OUTSIDE})}],
+            "echo": f"paid with {MARK}",
+        }
         outcome = Outcome(ResultStatus.OK, content)
         assert settle(unfolding, front.services.tables.current("default"), settled, 1, outcome)
         return Change(unfolding.events, (CloseLicence(intent_id=settled, attempt=1, epoch=1),))
@@ -132,6 +139,39 @@ def test_digests_that_could_be_tried_out_are_not_shown(closed: Closed, paid: tup
     held = closed.client(Role.AUDITOR).get("/v1/streams/paid/events?limit=1000").json()["events"]
     raw = [parse(e["arguments_raw"]) for e in held if e["type"] == "intent.held" and e["tool"] == "pay"]
     assert raw == [{"card_number": "[masked]", "order": OUTSIDE}]
+
+
+def test_a_text_block_said_to_auditors_what_its_structured_content_hid(
+    closed: Closed, paid: tuple[str, str]
+) -> None:
+    view = closed.client(Role.AUDITOR).get(f"/v1/streams/paid/intents/{paid[0]}").json()
+    told = view["result"]["content"]
+    assert json.loads(told["content"][0]["text"]) == {"card_number": "[masked]", "order": OUTSIDE}
+    assert told["echo"] == "paid with [masked]"
+    events = closed.client(Role.AUDITOR).get("/v1/streams/paid/events?limit=1000").json()["events"]
+    [settled] = [e["content"] for e in events if e["type"] == "dispatch.settled"]
+    assert settled == told
+
+
+def test_the_callers_name_of_a_call_said_to_auditors_what_its_arguments_hid(
+    closed: Closed, paid: tuple[str, str]
+) -> None:
+    writer = closed.front.open("named")
+    start = 0
+    for call_id in (f"pay-{MARK}", "call-7"):
+        arguments = {"card_number": MARK, "order": OUTSIDE}
+        text = block("pay", **arguments)
+        writer.accept(text)
+        end = start + len(cut(text))
+        body = {"span": [start, end], "tool": "pay", "arguments": arguments, "call_id": call_id}
+        answer = writer.post(body)
+        assert answer.status_code == 202, answer.text
+        start = end
+    seen = closed.client(Role.AUDITOR).get("/v1/streams/named").json()["intents"]
+    assert [intent["call_id"] for intent in seen] == ["[masked]", "call-7"]
+    events = closed.client(Role.AUDITOR).get("/v1/streams/named/events?limit=1000").text
+    assert MARK not in events
+    assert "call-7" in events
 
 
 def test_where_nothing_is_masked_auditors_see_everything(database: TestDatabase) -> None:
