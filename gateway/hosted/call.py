@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from effects.canonical import canonical
 from effects.strict_json import JSONRefused, parse
-from gateway.hosted.spelling import characters, is_object, spelled_call, spelled_open
+from gateway.hosted.spelling import is_object, joined, spelled_call, spelled_open
 
 _MARKS = re.compile(r'\\.|\\\Z|["{}]', re.DOTALL)
 
@@ -51,7 +51,7 @@ class GatheredCall:
     @property
     def arguments(self) -> str:
         """What arrived of the arguments."""
-        return characters("".join(self._fragments))
+        return joined("".join(self._fragments))
 
     @property
     def is_whole(self) -> bool:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from decoding.calls.formats import detector_for
 from decoding.calls.scan import scan
+from effects.intent import IntentState
 from gateway.hosted import OpenAIChat
 from gateway.hosted.spelling import escaped, is_object, spelled_call, spelled_open, unescaped
 from tests.gateway.hosted.spoken import chat, part
@@ -104,11 +105,57 @@ def test_an_object_stands_verbatim(arguments: dict[str, object], space: str) -> 
 
 @pytest.mark.parametrize(
     "arguments",
-    ["", "{", "{}{}", '{"a": 1,}', "[]", '"{}"', "null", '{"a": "\n"}', "{'a': 1}", '{"a": "\ud800"}'],
+    ["", "{", "{}{}", '{"a": 1,}', "[]", '"{}"', "null", '{"a": "\n"}', "{'a': 1}", '{"a": "\\\ud800"}'],
 )
 def test_what_is_no_object_is_spelled_as_a_string(arguments: str) -> None:
     assert not is_object(arguments)
     (block,) = scan(HERMES, [spelled_call("read", arguments)])
+    assert [call.problem for call in block.calls] == ["arguments_not_an_object"]
+
+
+@pytest.mark.parametrize(
+    "deltas",
+    [
+        ['{"id": "\ud800"}'],
+        ['{"in": "\udc00"}'],
+        ['{"id": "\ud83d', 'x\ude00"}'],
+        ['{"id": {"in": ["\ud83d"]}}'],
+        ['{"id": "\\ud800"}'],
+    ],
+)
+def test_half_a_character_in_arguments_was_repaired_to_another(deltas: list[str]) -> None:
+    message = Heard(OpenAIChat()).feed(
+        [
+            chat(None, part("", name="read", id="c")),
+            *(chat(None, part(delta)) for delta in deltas),
+            chat(finish="tool_calls"),
+        ]
+    )
+    message.finish()
+    assert [(intent.problem, intent.state) for intent in message.intents] == [
+        ("json_surrogate", IntentState.REFUSED)
+    ]
+    assert "\ufffd" not in message.text
+    (block,) = scan(HERMES, [message.text])
+    assert [(call.tool, call.problem) for call in block.calls] == [("read", "json_surrogate")]
+
+
+def test_halves_of_a_character_in_two_deltas_are_one() -> None:
+    deltas = ['{"id": "\ud83d', '\ude00"}']
+    message = Heard(OpenAIChat()).feed(
+        [
+            chat(None, part("", name="read", id="c")),
+            *(chat(None, part(delta)) for delta in deltas),
+            chat(finish="tool_calls"),
+        ]
+    )
+    message.finish()
+    assert message.cleared == [("read", '{"id": "\U0001f600"}')]
+
+
+def test_an_escaped_half_and_a_bare_one_are_no_character() -> None:
+    spelled = spelled_call("read", '{"id": "\\ud83d\ude00"}')
+    (block,) = scan(HERMES, [spelled])
     assert [call.problem for call in block.calls] == ["arguments_not_an_object"]
 
 
