@@ -15,6 +15,7 @@ from mcp_types import (
     METHOD_NOT_FOUND,
     PARSE_ERROR,
     ErrorData,
+    JSONRPCError,
     jsonrpc_message_adapter,
 )
 
@@ -34,6 +35,8 @@ NO_ANSWER: Final = "no_answer"
 SESSION_EXPIRED: Final = "session_expired"
 _ACCEPTED, _NOT_FOUND = 202, 404
 _COMPLETE: Final = (None, "complete")
+_BROKEN_OFF: Final = "Connection closed"
+"""What a server of the SDK that is stopped answers to the calls that it breaks off, and the SDK here to those it waits for."""
 
 
 def of_result(call: Assignment, result: dict[str, Any], told: Resolved = NOTHING) -> Reply:
@@ -80,8 +83,7 @@ def unclear(passage: Passage, because: str) -> NotSent | MaybeSent:
 
 
 def _over_a_pipe(passage: Passage, error: ErrorData) -> Reply:
-    # A server that is stopped answers what it breaks off with this code.
-    if not passage.begun or error.code == CONNECTION_CLOSED:
+    if not passage.begun or _is_lost(passage, error):
         return unclear(passage, "connection_lost")
     return _protocol_error(_error(error))
 
@@ -98,7 +100,7 @@ def _over_http(call: Assignment, passage: Passage, error: ErrorData, *, in_sessi
         said = content_of(bytes(passage.body))
         body = {"layer": Layer.TRANSPORT.value, "http_status": status, "body": said}
         return Answered(ResultStatus.TOOL_ERROR, body, Layer.TRANSPORT)
-    if error.code == CONNECTION_CLOSED:
+    if _is_lost(passage, error):
         return MaybeSent("connection_lost")
     if not passage.is_stream and not _is_error(passage):
         return Answered(ResultStatus.OK, _kept(call, bytes(passage.body), cut=False))
@@ -114,6 +116,26 @@ def _expired(call: Assignment) -> Reply:
         return MaybeSent(SESSION_EXPIRED)
     content = {"layer": Layer.TRANSPORT.value, "because": SESSION_EXPIRED, "http_status": _NOT_FOUND}
     return Answered(ResultStatus.TOOL_ERROR, content, Layer.TRANSPORT)
+
+
+def _is_lost(passage: Passage, error: ErrorData) -> bool:
+    """Whether ``error`` means that no answer came: its code is also one that servers choose for theirs, so what came over
+    the wire counts, unless the server says by it that it broke the call off."""
+    if error.code != CONNECTION_CLOSED:
+        return False
+    said = passage.refused or (_was_told(passage, error) if passage.is_stream else _is_error(passage))
+    return not said or error.message == _BROKEN_OFF
+
+
+def _was_told(passage: Passage, error: ErrorData) -> bool:
+    """Whether the stream ends with ``error``. One longer than what is kept of the end is not found: then it is lost."""
+    lines = bytes(passage.tail).splitlines()
+    told = [line.removeprefix(b"data:") for line in lines if line.startswith(b"data:")]
+    try:
+        message = jsonrpc_message_adapter.validate_json(told[-1] if told else b"", by_name=False)
+    except ValueError:
+        return False
+    return isinstance(message, JSONRPCError) and message.error == error
 
 
 def _is_error(passage: Passage) -> bool:

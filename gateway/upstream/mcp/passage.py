@@ -22,12 +22,13 @@ PREFIX_BYTES = 4096
 """How much of an answer is kept that is too large or cannot be read."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class Passage:
     """``arguments_raw``: the accepted bytes, which are sent as they are. ``longest``: seconds for which the transport
     keeps a request open that nobody waits for any more (None: for ever).
 
-    ``begun``: from here on the server may have the call. ``status``, ``body``: the HTTP answer, as far as it was read.
+    ``begun``: from here on the server may have the call. ``status``, ``body``: the HTTP answer, as far as it was read;
+    ``tail``: the end of a stream of events. ``refused``: a JSON-RPC error came for it over a pipe.
     ``cut``: it was too large. ``fault``: code of what broke the exchange.
     """
 
@@ -37,6 +38,8 @@ class Passage:
     begun: bool = False
     status: int | None = None
     body: bytearray = field(default_factory=bytearray)
+    tail: bytearray = field(default_factory=bytearray)
+    refused: bool = False
     is_stream: bool = False
     cut: bool = False
     fault: str | None = None

@@ -8,21 +8,22 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from types import TracebackType
 from typing import Self
+from weakref import WeakValueDictionary
 
 import anyio
 import structlog
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCRequest
+from mcp_types import JSONRPCError, JSONRPCRequest, RequestId
 
 from gateway.failpoints import FailPoint, reached
 from gateway.upstream.mcp.lines import Lines, message_of
-from gateway.upstream.mcp.passage import CALL, PASSAGE
+from gateway.upstream.mcp.passage import CALL, PASSAGE, Passage
 
 CHUNK = 1 << 16
 GRACE = 2.0
@@ -54,9 +55,10 @@ async def stdio_transport(
         start_new_session=True,
     )
     inbox, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    reading = asyncio.create_task(_read(process, inbox))
+    pipe = Pipe(process)
+    reading = asyncio.create_task(_read(process, inbox, pipe.hear))
     try:
-        yield read, Pipe(process)
+        yield read, pipe
     finally:
         # First: a reader that waits for a listener would not see the end.
         read.close()
@@ -71,6 +73,15 @@ class Pipe:
         assert process.stdin is not None  # noqa: S101 - it was started with a pipe
         self._process = process
         self._stdin = process.stdin
+        self._passages: WeakValueDictionary[RequestId, Passage] = WeakValueDictionary()
+
+    def hear(self, item: SessionMessage) -> None:
+        """Note on the call that it was refused: the SDK tells a broken pipe by an error that a server may send, too."""
+        message = item.message
+        if isinstance(message, JSONRPCError) and message.id is not None:
+            passage = self._passages.get(message.id)
+            if passage is not None:
+                passage.refused = True
 
     async def send(self, item: SessionMessage, /) -> None:
         """Write one message. Raises ``anyio.BrokenResourceError`` where the process is gone."""
@@ -81,6 +92,7 @@ class Pipe:
         passage = PASSAGE.get()
         if passage is not None and isinstance(message, JSONRPCRequest) and message.method == CALL:
             data = passage.spell(data)
+            self._passages[message.id] = passage
             passage.begun = True
         # All of it is taken at once: whoever gives up waiting leaves no half message behind.
         self._stdin.write(data + b"\n")
@@ -103,7 +115,9 @@ class Pipe:
         await self.aclose()
 
 
-async def _read(process: asyncio.subprocess.Process, inbox: Inbox) -> None:
+async def _read(
+    process: asyncio.subprocess.Process, inbox: Inbox, hear: Callable[[SessionMessage], None]
+) -> None:
     assert process.stdout is not None  # noqa: S101 - it was started with a pipe
     lines = Lines()
     listening = True
@@ -116,6 +130,7 @@ async def _read(process: asyncio.subprocess.Process, inbox: Inbox) -> None:
                     _log.warning("mcp_line_not_understood", pid=process.pid)
                 if message is None or not listening:
                     continue
+                hear(message)
                 try:
                     await inbox.send(message)
                 except (anyio.BrokenResourceError, anyio.ClosedResourceError):

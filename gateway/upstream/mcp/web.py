@@ -173,6 +173,8 @@ class _Events(httpx2.AsyncByteStream):
             length = len(chunk) - end if end >= 0 else length + len(chunk)
             room = PREFIX_BYTES - len(self._passage.body)
             self._passage.body += chunk[: max(room, 0)]
+            self._passage.tail += chunk[-PREFIX_BYTES:]
+            del self._passage.tail[:-PREFIX_BYTES]
             if length > LARGEST_MESSAGE:
                 self._passage.cut = True
                 raise httpx2.ReadError("an event is too large")

@@ -112,7 +112,7 @@ async def hold(
 async def protocol(
     _ctx: Context, _params: types.CallToolRequestParams, told: dict[str, Any]
 ) -> types.CallToolResult:
-    raise MCPError(code=told["code"], message="no such thing")
+    raise MCPError(code=told["code"], message=told.get("message", "no such thing"))
 
 
 async def chatter(

@@ -158,6 +158,36 @@ def test_all_calls_in_flight_are_unclear_when_the_process_ends_and_the_next_star
     assert len({line["pid"] for line in bench.log()}) == 2
 
 
+@pytest.mark.parametrize("wire", ["stdio", "http", "stdio legacy", "http legacy"])
+def test_an_error_that_a_server_gives_the_code_of_a_closed_connection_is_its_answer(
+    shared: dict[str, McpBench], running: Running, wire: str
+) -> None:
+    bench = of(shared, wire)
+    bench.does("protocol", code=-32000)
+    reply = running.send(bench.call())
+    assert isinstance(reply, Answered)
+    assert (reply.status, reply.layer) == (ResultStatus.TOOL_ERROR, Layer.PROTOCOL)
+    assert isinstance(reply.content, dict)
+    assert reply.content["error"] == {"code": -32000, "message": "no such thing"}
+
+
+@pytest.mark.parametrize("wire", ["stdio", "http", "stdio legacy", "http legacy"])
+def test_a_server_that_says_that_it_broke_a_call_off_leaves_it_unclear(
+    shared: dict[str, McpBench], running: Running, wire: str
+) -> None:
+    bench = of(shared, wire)
+    bench.does("protocol", code=-32000, message="Connection closed")
+    assert running.send(bench.call()) == MaybeSent("connection_lost")
+
+
+def test_a_stream_that_ends_without_an_answer_leaves_the_call_unclear(
+    shared: dict[str, McpBench], running: Running
+) -> None:
+    bench = of(shared, "http")
+    bench.does("status", body=": nothing\n\n", headers={"content-type": "text/event-stream"})
+    assert running.send(bench.call()) == MaybeSent("connection_lost")
+
+
 @pytest.mark.parametrize(
     ("program", "code"),
     [
