@@ -5,7 +5,7 @@ link-local addresses and the metadata services of clouds, which hand out credent
 some of it: ``outbound: {allow: [HOST or CIDR, ...]}``.
 
 Pure: names are resolved elsewhere (``gateway.upstream.guarded``), and each address that comes of it is judged here. IANA
-IPv4 and IPv6 special-purpose address registries; RFC 4291, 6052, 3056, 4380 for addresses within addresses.
+IPv4 and IPv6 special-purpose address registries; RFC 4291, 2765, 6052, 3056, 4380 for addresses within addresses.
 """
 
 import re
@@ -42,6 +42,9 @@ _REFUSED: tuple[tuple[str, tuple[IPv4Network | IPv6Network, ...]], ...] = (
     ("reserved", (ip_network("240.0.0.0/4"),)),
 )
 _NAT64, _COMPATIBLE = ip_network("64:ff9b::/96"), ip_network("::/96")
+_TRANSLATED = ip_network("::ffff:0:0:0/96")
+"""IPv4-translated (RFC 2765, section 2.1), which is not IPv4-mapped."""
+
 _HOST = re.compile(
     r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]{0,62}\.)*[a-z0-9_-]{1,63}\Z|[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\Z"
 )
@@ -100,7 +103,7 @@ class Outbound(BaseModel):
 
     def refuses(self, host: str, address: str) -> str | None:
         """Why nothing is sent to ``address``, to which ``host`` leads; None: it may be. An address within the address
-        (IPv4-mapped, NAT64, 6to4, Teredo) is judged too. Text that is no address is refused.
+        (IPv4-mapped, IPv4-translated, NAT64, 6to4, Teredo) is judged too. Text that is no address is refused.
         """
         named = self.refuses_name(host)
         if named is not None:
@@ -137,6 +140,6 @@ def _within(address: Address) -> list[IPv4Address]:
         return []
     teredo = address.teredo
     found = [address.ipv4_mapped, address.sixtofour, *(teredo or ())]
-    if address in _NAT64 or (address in _COMPATIBLE and int(address) > 1):
+    if address in _NAT64 or address in _TRANSLATED or (address in _COMPATIBLE and int(address) > 1):
         found.append(IPv4Address(int(address) & 0xFFFFFFFF))
     return [one for one in found if one is not None]

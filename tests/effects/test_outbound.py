@@ -21,6 +21,7 @@ NOTHING = Outbound()
         "8.8.8.8",
         "2001:4860:4860::8888",
         "::ffff:10.0.0.1",
+        "::ffff:0:10.0.0.1",
     ],
 )
 def test_tools_live_on_loopback_in_private_networks_and_outside(address: str) -> None:
@@ -47,6 +48,8 @@ def test_tools_live_on_loopback_in_private_networks_and_outside(address: str) ->
         ("::ffff:0.0.0.0", "unspecified"),
         ("::169.254.169.254", "metadata"),
         ("64:ff9b::a9fe:a9fe", "metadata"),
+        ("::ffff:0:a9fe:a9fe", "metadata"),
+        ("::ffff:0:169.254.1.1", "link_local"),
         ("2002:a9fe:a9fe::1", "metadata"),
         ("no address", "no_address"),
         ("2852039166", "no_address"),
@@ -54,6 +57,10 @@ def test_tools_live_on_loopback_in_private_networks_and_outside(address: str) ->
 )
 def test_what_only_an_insider_should_reach_is_refused(address: str, why: str) -> None:
     assert NOTHING.refuses("tool.example", address) == why
+
+
+def test_a_url_spelled_the_metadata_address_as_an_ipv4_translated_one() -> None:
+    assert NOTHING.refuses_url("http://[::ffff:0:a9fe:a9fe]/latest") == "metadata"
 
 
 def test_names_of_metadata_are_refused_wherever_they_lead() -> None:
