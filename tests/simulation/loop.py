@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from contextvars import Context
 from typing import Any, TypeVar
 
-from tests.simulation.process import CURRENT
+from tests.simulation.process import CURRENT, Process
 
 T = TypeVar("T")
 
@@ -44,6 +44,32 @@ class _Nothing(selectors.BaseSelector):
         return None
 
 
+class _Turn:
+    """What belongs to a process: while that stands still it is not done, and then when it goes on."""
+
+    __slots__ = ("args", "callback", "context", "handle", "loop", "process")
+
+    def __init__(
+        self,
+        loop: "VirtualLoop",
+        process: Process,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        context: Context | None,
+    ) -> None:
+        self.loop, self.process = loop, process
+        self.callback, self.args, self.context = callback, args, context
+        self.handle: asyncio.Handle | None = None
+
+    def __call__(self) -> None:
+        if self.handle is not None and self.handle.cancelled():
+            return
+        if self.process.stalled_until > self.loop.time():
+            self.loop.call_when_it_goes_on(self)
+        else:
+            self.callback(*self.args)
+
+
 class VirtualLoop(asyncio.SelectorEventLoop):
     """``thread_delay``: seconds that work handed to a thread takes; it is then done at once, in order."""
 
@@ -63,37 +89,29 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
-        return self._deferred(super().call_soon, (), callback, args, context)
+        turn = self._turn(callback, args, context)
+        if turn is None:
+            return super().call_soon(callback, *args, context=context)
+        turn.handle = super().call_soon(turn, context=context)
+        return turn.handle
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        return self._deferred(super().call_at, (when,), callback, args, context)
-
-    def _deferred(
-        self,
-        begin: Callable[..., Any],
-        when: tuple[float, ...],
-        callback: Callable[..., object],
-        args: tuple[Any, ...],
-        context: Context | None,
-    ) -> Any:
-        """As ``begin`` does it; what belongs to a process that stands still is done when it goes on."""
-        process = CURRENT.get(None) if context is None else context.get(CURRENT)
-        if process is None:
-            return begin(*when, callback, *args, context=context)
-
-        def run() -> None:
-            if handle.cancelled():
-                return
-            if process.stalled_until > self._virtual:
-                later(process.stalled_until, run, context=context)
-            else:
-                callback(*args)
-
-        later = super().call_at
-        handle = begin(*when, run, context=context)
+        turn = self._turn(callback, args, context)
+        if turn is None:
+            return super().call_at(when, callback, *args, context=context)
+        turn.handle = handle = super().call_at(when, turn, context=context)
         return handle
+
+    def _turn(
+        self, callback: Callable[..., object], args: tuple[Any, ...], context: Context | None
+    ) -> "_Turn | None":
+        process = CURRENT.get(None) if context is None else context.get(CURRENT)
+        return None if process is None else _Turn(self, process, callback, args, context)
+
+    def call_when_it_goes_on(self, turn: "_Turn") -> None:
+        super().call_at(turn.process.stalled_until, turn, context=turn.context)
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Executor | None, func: Callable[..., T], *args: Any

@@ -32,7 +32,7 @@ class Person:
         self._gateways = gateways
         self._chance = chance
         self._counts = counts
-        self._patience = chance.choice([0.0, 0.0, 12.0, 30.0])
+        self._patience = chance.choice([0.0, 12.0, 18.0])
 
     async def run(self) -> None:
         while True:

@@ -183,7 +183,7 @@ class Fates:
     def __init__(self, random: Random, told: Callable[[str], None]) -> None:
         self.told = told
         self.kill = random.choice([0.0, 0.01, 0.04])
-        self.stall = random.choice([0.0, 0.0, 0.03])
+        self.stall = random.choice([0.0, 0.0, 0.05])
         self.away = random.choice([0.0, 0.0, 0.02])
         self.commit_lost = random.choice([0.0, 0.02, 0.05])
 

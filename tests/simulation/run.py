@@ -116,13 +116,13 @@ class Simulation:
         """One message or two, or one and forks of it."""
         first = draw_message(self._random, self._setting)
         writers = [self._writer("turn-0", first)]
-        if self._random.random() < 0.3:
+        if self._random.random() < 0.25:
             fork = draw_fork(self._random, self._setting, first)
             writers.append(self._writer("fork-1", fork, "turn-0"))
             if self._random.random() < 0.3:
                 again = draw_fork(self._random, self._setting, first)
                 writers.append(self._writer("fork-2", again, "fork-1"))
-        elif self._random.random() < 0.6:
+        elif self._random.random() < 0.45:
             writers.append(self._writer("turn-1", draw_message(self._random, self._setting)))
         return writers
 

@@ -96,7 +96,7 @@ class Writer:
             await self._write(self._next(main))
 
     async def _await_origin(self, fork_of: str) -> None:
-        await asyncio.sleep(self._chance.uniform(0, 20))
+        await asyncio.sleep(self._chance.uniform(0, 10))
         while not self._store.read(fork_of).exists:
             await asyncio.sleep(1)
 
