@@ -94,13 +94,13 @@ class CallablesUpstream:
 
     def _pool(self, place: tuple[str, str], resolved: Resolved) -> Pool:
         known = self._pools.get(place)
-        if known is not None and known.variables == dict(resolved.values):
+        if known is not None and known.resolved == resolved:
             return known
         if known is not None:
             closing = asyncio.create_task(known.close())
             self._retired.add(closing)
             closing.add_done_callback(self._retired.discard)
-        made = self._pools[place] = Pool(place[1], resolved.values, self._size)
+        made = self._pools[place] = Pool(place[1], resolved, self._size)
         return made
 
     def _over(self, pool: Pool, child: Child, task: asyncio.Task[Told]) -> None:

@@ -1,6 +1,7 @@
 """``python -m gateway.upstream.callables.child MODULE:FUNCTION``: a process that runs one function, call after call.
 
-Frames come on stdin and go to stdout; what the function prints goes to stderr. It ends when its stdin does.
+Frames come on stdin and go to stdout; what the function prints goes to stderr, which the
+dispatcher logs without secrets. It ends when its stdin does.
 """
 
 import asyncio

@@ -1,9 +1,9 @@
 """The processes of one function: as many as calls run at once, at most ``size``."""
 
 import asyncio
-from collections.abc import Mapping
 
 from gateway.upstream.callables.process import Child, NotReady
+from gateway.upstream.secrets import Resolved
 
 LONGEST_LOAD = 120.0
 """Seconds after which a process that still loads its module is taken for one that never will."""
@@ -12,13 +12,14 @@ LONGEST_LOAD = 120.0
 class Pool:
     """Lends processes. Use it from one event loop."""
 
-    def __init__(self, function: str, variables: Mapping[str, str], size: int) -> None:
-        """``variables``: of the processes, beside the few that they inherit."""
-        self.variables = dict(variables)
+    def __init__(self, function: str, resolved: Resolved, size: int) -> None:
+        """``resolved``: variables of the processes, beside the few that they inherit."""
+        self.resolved = resolved
         self._function = function
         self._places = asyncio.Semaphore(size)
         self._free: list[Child] = []
         self._all: set[Child] = set()
+        self._ending: set[asyncio.Task[None]] = set()
         self._unclaimed: list[asyncio.Task[Child]] = []
         self._closed = False
 
@@ -43,8 +44,7 @@ class Pool:
         if child.usable and not self._closed:
             self._free.append(child)
         else:
-            child.kill()
-            self._all.discard(child)
+            self._discard(child)
         self._places.release()
 
     async def close(self) -> None:
@@ -57,13 +57,14 @@ class Pool:
         children, self._all = self._all, set()
         await asyncio.gather(*(child.end() for child in children))
         await asyncio.gather(*unclaimed, return_exceptions=True)
+        await asyncio.gather(*self._ending)
 
     async def _ready(self) -> Child:
         while self._free:
             child = self._free.pop()
             if child.usable:
                 return child
-            self._all.discard(child)
+            self._discard(child)
         starting = self._unclaimed.pop() if self._unclaimed else self._start()
         try:
             child = await asyncio.shield(starting)
@@ -81,7 +82,7 @@ class Pool:
 
     async def _load(self) -> Child:
         async with asyncio.timeout(LONGEST_LOAD):
-            return await Child.start(self._function, self.variables)
+            return await Child.start(self._function, self.resolved)
 
     def _take_in(self, started: asyncio.Task[Child]) -> None:
         """It is ready, and may wait for nobody. Had it failed, whoever comes next shall see for himself."""
@@ -92,7 +93,15 @@ class Pool:
             return
         child = started.result()
         if self._closed:
-            child.kill()
+            self._discard(child)
             return
         self._all.add(child)
         self._free.append(child)
+
+    def _discard(self, child: Child) -> None:
+        """End it at once, and hear what it said last."""
+        child.kill()
+        self._all.discard(child)
+        ending = asyncio.create_task(child.end())
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)

@@ -5,16 +5,20 @@ import os
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Self
 
 from gateway.failpoints import FailPoint, reached
 from gateway.upstream.callables.frames import BEGUN, BROKEN, CALL, HEAD, READY, frame
+from gateway.upstream.callables.overheard import Overheard
+from gateway.upstream.secrets import Resolved
 
 MODULE = "gateway.upstream.callables.child"
 GRACE = 2.0
 """Seconds that a process has to end after its stdin is closed, and again after SIGTERM."""
+
+LAST_WORDS = 0.5
+"""Seconds within which what a process said last is heard behind its end."""
 
 LOOK = 0.01
 _INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TZ", "USER", "VIRTUAL_ENV")
@@ -37,17 +41,22 @@ class Ended(Exception):
 class Child:
     """A process that has loaded the function. ``begun``: whether it has entered it for the call that runs now or ran last."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, overheard: Overheard) -> None:
         """See the class; made by ``start``."""
+        assert process.stderr is not None  # noqa: S101 - started with pipes
         assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - started with pipes
         self._process = process
         self._stdin = process.stdin
         self._stdout = process.stdout
+        self._overheard = overheard
+        self._hearing = asyncio.create_task(overheard.hear(process.stderr))
         self.begun = False
 
     @classmethod
-    async def start(cls, function: str, variables: Mapping[str, str]) -> Self:
-        """Start one. Raises ``NotReady`` where it cannot be started or the function cannot be loaded."""
+    async def start(cls, function: str, resolved: Resolved) -> Self:
+        """Start one, with the variables of ``resolved``; what it says on stderr is logged without their secrets. Raises
+        ``NotReady`` where it cannot be started or the function cannot be loaded.
+        """
         try:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -56,12 +65,13 @@ class Child:
                 function,
                 stdin=PIPE,
                 stdout=PIPE,
-                env={**_environment(), **variables},
+                stderr=PIPE,
+                env={**_environment(), **resolved.values},
                 start_new_session=True,
             )
         except OSError as error:
             raise NotReady("process_not_started", error.strerror or str(error)) from error
-        child = cls(process)
+        child = cls(process, Overheard(function, process.pid, resolved))
         try:
             kind, said, _ = await child._frame(1 << 16)
         except Ended:
@@ -74,7 +84,7 @@ class Child:
         if kind != READY:
             await child.end()
             code = "function_not_loaded" if kind == BROKEN else "process_not_started"
-            raise NotReady(code, said.decode(errors="replace"), lasting=True)
+            raise NotReady(code, resolved.hide(said).decode(errors="replace"), lasting=True)
         return child
 
     @property
@@ -88,6 +98,7 @@ class Child:
         It must come to its end before the next one.
         """
         self.begun = False
+        self._overheard.begin()
         with suppress(ConnectionError):
             # What it still said before it ended is read below.
             self._stdin.write(frame(CALL, body))
@@ -114,6 +125,9 @@ class Child:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, number)
         await self._gone()
+        # What it said last, if nobody else holds the pipe.
+        await asyncio.wait({self._hearing}, timeout=LAST_WORDS)
+        self._hearing.cancel()
         # A grandchild may hold the pipes; nothing public closes our ends of them.
         transport = getattr(self._process, "_transport", None)
         if transport is not None:

@@ -6,6 +6,7 @@
 import asyncio
 import json
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -56,6 +57,21 @@ def tell() -> dict[str, str | None]:
 
 def leave() -> None:
     raise SystemExit(3)
+
+
+class Collapse(BaseException):
+    """Nobody catches it, so Python prints it with its traceback."""
+
+
+def blurt(lines: int) -> None:
+    secret = os.environ["TOOL_SECRET"]
+    for _ in range(lines):
+        print("I know", secret, file=sys.stderr)
+    sys.stderr.write("x" * (1 << 17) + secret + "\n")
+    # Across what is read at once, and where a long line is cut.
+    sys.stderr.write("y" * ((1 << 16) - 5) + secret + "z" * 100 + "\n")
+    sys.stderr.flush()
+    raise Collapse("no access with " + secret)
 
 
 NO_FUNCTION = 1

@@ -1,5 +1,6 @@
 """Python functions in processes of their own: what all adapters do, and what is theirs."""
 
+import asyncio
 import json
 import os
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from effects.classes import EffectClass
 from effects.intent import ResultStatus
@@ -14,7 +16,9 @@ from effects.secrets import Reference
 from effects.upstream import Upstream
 from gateway.turn.dispatching import Assignment
 from gateway.upstream.callables.adapter import CallablesUpstream
+from gateway.upstream.callables.overheard import LONGEST_LINE, MOST_LINES, Overheard
 from gateway.upstream.port import Answered, Layer, MaybeSent, NotSent
+from gateway.upstream.secrets import NOTHING, Resolved
 from tests.gateway.toolserver import eventually
 from tests.gateway.upstream.calls import assignment
 from tests.gateway.upstream.folder_bench import FolderBench
@@ -197,6 +201,46 @@ def test_secrets_are_handed_on_by_reference_and_the_ledger_does_not_see_them(
     assert reply == Answered(
         ResultStatus.OK, {"TOOL_SECRET": "[secret]", "COMMITGATE_HOME": None, "PGPASSWORD": None}
     )
+
+
+def test_a_function_that_died_printed_its_secret_to_the_gateways_standard_error(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MY_SECRET", "swordfish-1")
+    upstream = Upstream(python=f"{MODULE}:blurt", env={"TOOL_SECRET": Reference(env="MY_SECRET")})
+    call = assignment(effect=EffectClass.WRITE, upstream=upstream, arguments='{"lines": 3}')
+    with capture_logs() as lines, Running(CallablesUpstream()) as running:
+        assert running.send(call) == MaybeSent("process_ended")
+        said = eventually(lambda: [told for line in lines if "Collapse: " in (told := str(line.get("line")))])
+    assert said == ["tests.gateway.upstream.python_tool.Collapse: no access with [secret]"]
+    heard = [str(line["line"]) for line in lines if line["event"] == "function_said"]
+    assert heard.count("I know [secret]") == 3
+    assert max(map(len, heard)) == LONGEST_LINE
+    assert "swordfish" not in str(lines)
+    assert "swordfish" not in "".join(capfd.readouterr())
+
+
+def test_what_a_function_says_without_end_is_cut_short() -> None:
+    with capture_logs() as lines:
+        asyncio.run(_hear(Overheard("m:f", 1, NOTHING), b"again\n" * 10_000))
+    events = [line["event"] for line in lines]
+    assert events == [*["function_said"] * MOST_LINES, "function_says_more"]
+
+
+@pytest.mark.parametrize("at", range(0, 30, 3))
+def test_no_cut_leaves_the_beginning_of_a_secret(at: int) -> None:
+    secret = "swordfish" * 1000
+    told = Overheard("m:f", 1, Resolved({}, (secret,)))
+    with capture_logs() as lines:
+        asyncio.run(_hear(told, b"y" * at + secret.encode() * 20 + b"\n"))
+    assert "sword" not in str(lines)
+
+
+async def _hear(overheard: Overheard, said: bytes) -> None:
+    stderr = asyncio.StreamReader()
+    stderr.feed_data(said)
+    stderr.feed_eof()
+    await overheard.hear(stderr)
 
 
 def test_a_variable_that_is_not_there_means_not_sent(running: Running) -> None:
