@@ -7,22 +7,17 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
-from datetime import time as time_of_day
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psycopg
 from psycopg import errors
 from psycopg.types.json import Jsonb
 from sqlalchemy import Connection, Engine
 
-from effects.strict_json import MAX_INTEGER
 from ledger.errors import LedgerUnavailable, StatementsBroken
 from ledger.faults import ConnectionLost
+from ledger.rows import Found, TooLate, fetched
 from ledger.session import driver_connection, transaction
-
-if TYPE_CHECKING:
-    from psycopg.rows import TupleRow
 
 _SAVEPOINT = "commitgate_tool"
 _SETTINGS = ("role", "search_path", "statement_timeout", "synchronous_commit")
@@ -32,14 +27,6 @@ _NARROWED = "select set_config('search_path', 'pg_catalog, pg_temp', true), set_
 _LIMITED = "select set_config('statement_timeout', %s, true)"
 _PASSES = (errors.SerializationFailure, errors.DeadlockDetected, errors.LockNotAvailable)
 _NO_ROLE = (errors.InsufficientPrivilege, errors.InvalidParameterValue, errors.UndefinedObject)
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What the last statement gave: its rows as JSON objects, and how many rows it touched."""
-
-    rows: list[dict[str, object]]
-    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +54,11 @@ def run_statements(
     *,
     role: str | None,
     seconds: float,
+    most: int,
 ) -> Found | Failed | Undone:
     """Run ``texts``, bound to ``parameters`` (JSON values) by name, as ``role`` (None: as the login), within ``seconds``.
 
+    Rows are kept until they are more than ``most`` bytes as canonical JSON; the statement runs to its end all the same.
     Raises ``StatementsBroken`` where the connection breaks meanwhile, and what it raises where it was broken before.
     """
     driver = driver_connection(connection)
@@ -78,7 +67,7 @@ def run_statements(
     assert before is not None  # noqa: S101 - it asks for one row
     with _told_if_broken(driver):
         try:
-            found = _within(driver, texts, _bound(parameters), role or before[0], seconds)
+            found = _within(driver, texts, _bound(parameters), role or before[0], seconds, most)
             driver.execute(_BACK, before)
         except psycopg.Error as error:
             # Takes back every setting, too.
@@ -87,6 +76,9 @@ def run_statements(
         except _RoleRefused as refused:
             driver.execute(f"rollback to savepoint {_SAVEPOINT}")
             return Undone("role_refused", str(refused), lasting=True)
+        except TooLate:
+            driver.execute(f"rollback to savepoint {_SAVEPOINT}")
+            return Undone("timeout", "reading the rows took too long", lasting=True)
         driver.execute(f"release savepoint {_SAVEPOINT}")
         return found
 
@@ -98,13 +90,14 @@ def read_statements(
     *,
     role: str | None,
     seconds: float,
+    most: int,
 ) -> Found | Failed | Undone:
     """As ``run_statements``, in a transaction of their own that is read only. Raises LedgerUnavailable."""
     try:
         with transaction(engine) as connection:
             connection.begin()
             driver_connection(connection).execute("set transaction read only")
-            found = run_statements(connection, texts, parameters, role=role, seconds=seconds)
+            found = run_statements(connection, texts, parameters, role=role, seconds=seconds, most=most)
             connection.rollback()
             return found
     except ConnectionLost as error:
@@ -131,10 +124,11 @@ def _within(
     bound: Mapping[str, object],
     role: str,
     seconds: float,
+    most: int,
 ) -> Found:
     deadline = time.monotonic() + seconds
     found = Found([], 0)
-    for text in texts:
+    for number, text in enumerate(texts, 1):
         try:
             # Before each of them: none must stand on what another set.
             driver.execute(_NARROWED, (role,))
@@ -142,48 +136,16 @@ def _within(
             raise _RoleRefused(error.diag.message_primary) from error
         left = max(1, round(1000 * (deadline - time.monotonic())))
         driver.execute(_LIMITED, (str(left),))
-        found = _run(driver, text, bound)
+        # What is not the answer need not be held.
+        found = fetched(driver, text, bound, deadline, most if number == len(texts) else 0)
     driver.execute("set constraints all immediate")
     return found
-
-
-def _run(driver: "psycopg.Connection[Any]", text: str, bound: Mapping[str, object]) -> Found:
-    # In a pipeline everything is sent by the protocol that takes one statement at a time.
-    with driver.pipeline():
-        cursor = driver.execute(text, bound)
-    if cursor.description is None:
-        return Found([], max(cursor.rowcount, 0))
-    names = [column.name for column in cursor.description]
-    return Found([_object(names, row) for row in cursor.fetchall()], max(cursor.rowcount, 0))
 
 
 def _bound(parameters: Mapping[str, object]) -> dict[str, object]:
     return {
         name: Jsonb(value) if isinstance(value, dict | list) else value for name, value in parameters.items()
     }
-
-
-def _object(names: Sequence[str], row: "TupleRow") -> dict[str, object]:
-    return {name: _json(value) for name, value in zip(names, row, strict=True)}
-
-
-def _json(value: object) -> object:
-    """A value of a column as JSON carries it: what a double would round, or JSON does not have, becomes text."""
-    if value is None or isinstance(value, bool | str):
-        return value
-    if isinstance(value, int):
-        return value if abs(value) <= MAX_INTEGER else str(value)
-    if isinstance(value, float):
-        return value if abs(value) < float("inf") else str(value)
-    if isinstance(value, dict):
-        return {str(name): _json(member) for name, member in value.items()}
-    if isinstance(value, list | tuple):
-        return [_json(element) for element in value]
-    if isinstance(value, bytes | memoryview):
-        return bytes(value).hex()
-    if isinstance(value, datetime | date | time_of_day):
-        return value.isoformat()
-    return f"{value.total_seconds():g} s" if isinstance(value, timedelta) else str(value)
 
 
 def _judged(error: psycopg.Error) -> Failed | Undone:

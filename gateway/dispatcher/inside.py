@@ -30,7 +30,8 @@ from gateway.upstream.port import Answered, NotSent
 from gateway.upstream.postgres.replies import replied
 from ledger.change import SideRow
 from ledger.errors import AppendContention, LedgerError, LedgerUnavailable, StatementsBroken, UnwritableValue
-from ledger.statements import Failed, Found, Undone, run_statements
+from ledger.rows import Found
+from ledger.statements import Failed, Undone, run_statements
 
 FAILED = "failed_inside"
 BROKEN = "connection_lost_inside"
@@ -180,7 +181,12 @@ class Trial:
         self, connection: Connection, statements: Statements, parameters: dict[str, object]
     ) -> Found | Failed | Undone:
         return run_statements(
-            connection, statements.texts, parameters, role=statements.role, seconds=self._call.timeout
+            connection,
+            statements.texts,
+            parameters,
+            role=statements.role,
+            seconds=self._call.timeout,
+            most=self._call.max_result,
         )
 
     def _outcome(self, reply: Answered | NotSent) -> Outcome:

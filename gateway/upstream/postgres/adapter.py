@@ -13,7 +13,8 @@ from gateway.turn.dispatching import Assignment
 from gateway.upstream.port import Answered, NotSent, Reply
 from gateway.upstream.postgres.replies import replied
 from ledger.errors import LedgerError
-from ledger.statements import Failed, Found, Undone, read_statements
+from ledger.rows import Found
+from ledger.statements import Failed, Undone, read_statements
 
 THREADS = 4
 """Reads that run at once."""
@@ -33,7 +34,7 @@ class PostgresUpstream:
             return NotSent("runs_in_the_ledger", lasting=True)
         self._threads = self._threads or ThreadPoolExecutor(THREADS, "postgres-reads")
         seconds = call.timeout if timeout is None else timeout
-        reading = partial(replied, call, partial(self._read, seconds))
+        reading = partial(replied, call, partial(self._read, seconds, call.max_result))
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, self._told, reading)
         except RuntimeError as error:
@@ -46,10 +47,10 @@ class PostgresUpstream:
             threads.shutdown(wait=False, cancel_futures=True)
 
     def _read(
-        self, seconds: float, statements: Statements, parameters: dict[str, object]
+        self, seconds: float, most: int, statements: Statements, parameters: dict[str, object]
     ) -> Found | Failed | Undone:
         return read_statements(
-            self._engine, statements.texts, parameters, role=statements.role, seconds=seconds
+            self._engine, statements.texts, parameters, role=statements.role, seconds=seconds, most=most
         )
 
     @staticmethod

@@ -9,7 +9,8 @@ from effects.strict_json import JSONRefused, parse
 from gateway.turn.dispatching import Assignment
 from gateway.upstream.content import truncated
 from gateway.upstream.port import Answered, Layer, NotSent
-from ledger.statements import Failed, Found, Undone
+from ledger.rows import Found
+from ledger.statements import Failed, Undone
 
 Run = Callable[[Statements, dict[str, object]], Found | Failed | Undone]
 """Runs statements with the parameters that they name."""
@@ -50,4 +51,4 @@ def _refusal(content: dict[str, object]) -> Answered:
 def _content(found: Found, limit: int) -> object:
     content = {"rows": found.rows, "count": found.count}
     spelled = canonical(content)
-    return content if len(spelled) <= limit else truncated(spelled, limit)
+    return content if len(spelled) <= limit and not found.cut else truncated(spelled, limit)

@@ -1,6 +1,8 @@
 """Tools that are statements in the ledger's own database: their rows and the outcome are one commit, or neither is."""
 
+import base64
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +18,9 @@ from gateway.upstream.postgres.adapter import PostgresUpstream
 from ledger.append import Ledger
 from ledger.errors import OutcomeUnknown
 from ledger.events import EventType
+from ledger.rows import Found
 from ledger.sharding import StreamName
+from ledger.statements import read_statements
 from tests.gateway.dispatcher.floor import FAST, TENANT, Floor, Turn, with_settings
 from tests.gateway.dispatcher.test_ledger_away import away
 from tests.gateway.toolserver import eventually
@@ -60,6 +64,20 @@ tools:
         statements:
           - insert into shop.acts (key) values (%(item)s)
           - insert into shop.acts (key) values ('taken')
+  many:
+    effect: WRITE
+    writes: ["{item}"]
+    timeout: TIMEOUT
+    max_result: 1000
+    upstream:
+      postgres:
+        statement: >
+          with told as (insert into shop.acts (key) values (%(item)s) returning key)
+          select key, repeat('x', 100) as long from told, generate_series(1, %(rows)s)
+  endless:
+    effect: WRITE
+    writes: ["{item}"]
+    upstream: {postgres: {statement: "select '1 january 9999'::date + n from generate_series(0, 10000) n"}}
   deadly:
     effect: WRITE
     writes: ["{item}"]
@@ -288,6 +306,46 @@ def test_a_lease_that_was_seized_meanwhile_leaves_nothing_and_the_call_is_sent_a
     ]
     assert "dispatch.late" not in turn.types
     assert "dispatch.in_doubt" not in turn.types
+
+
+def test_an_answer_that_is_too_large_is_cut_and_what_was_done_stays_done(floor: Floor, shop: Shop) -> None:
+    turn = settled(floor, "many", item="a", rows=100_000)
+    assert turn.intent.result_status is ResultStatus.OK
+    content = turn.intent.result_content
+    assert isinstance(content, dict)
+    assert (content["because"], content["limit_bytes"]) == ("result_too_large", 1000)
+    assert base64.b64decode(content["raw_base64"]).startswith(
+        b'{"count":100000,"rows":[{"key":"a","long":"xxx'
+    )
+    assert shop.acts() == [("a", None)]
+
+
+def test_rows_are_not_held_beyond_what_is_kept_of_them(floor: Floor) -> None:
+    statement = ["select n, repeat('x', 100) as long from generate_series(1, 50000) n"]
+    found = read_statements(floor.engine, statement, {}, role=None, seconds=20, most=1000)
+    assert isinstance(found, Found)
+    assert (len(found.rows), found.count, found.cut) == (9, 50_000, True)
+    whole = read_statements(floor.engine, statement, {}, role=None, seconds=20, most=10_000_000)
+    assert isinstance(whole, Found)
+    assert (len(whole.rows), whole.count, whole.cut) == (50_000, 50_000, False)
+
+
+def test_reading_rows_takes_no_longer_than_the_tool_may(floor: Floor, shop: Shop) -> None:
+    put_in_force(floor, shop, "300ms")
+    turn = floor.turn("many", item="a", rows=1_000_000_000)
+    begun = time.monotonic()
+    with floor.dispatching(upstream=PostgresUpstream(floor.engine)):
+        turn.until(IntentState.SETTLED, final=True)
+    assert time.monotonic() - begun < 5
+    assert turn.intent.result_status is ResultStatus.UNAVAILABLE
+    assert turn.intent.result_content["because"] == "timeout"  # type: ignore[index]
+    assert shop.acts() == []
+
+
+def test_a_value_that_the_driver_cannot_hold_is_a_tool_error_and_costs_no_connection(floor: Floor) -> None:
+    turn = settled(floor, "endless", item="a")
+    assert turn.intent.result_status is ResultStatus.TOOL_ERROR
+    assert turn.intent.attempts == 1
 
 
 class StalledLedger(Ledger):
