@@ -7,7 +7,7 @@ import httpx2
 from tenacity import RetryCallState, stop_after_delay, wait_exponential_jitter
 
 from gateway.client.asking import Ask, Heard
-from gateway.client.errors import GatewayUnreachable
+from gateway.client.errors import ClientError, GatewayUnreachable
 from gateway.version import version
 
 PATIENCE = 30.0
@@ -25,9 +25,11 @@ class Connection:
     patience: float = PATIENCE
 
     def arguments(self) -> dict[str, Any]:
-        """What an HTTP client is made with. Proxies of the environment are ignored."""
+        """What an HTTP client is made with. Proxies of the environment are ignored. Raises ``ClientError``."""
         headers = {"User-Agent": f"commitgate-client/{version()}"}
         if self.key is not None:
+            if not self.key.isascii() or not self.key.isprintable():
+                raise ClientError("the key is none of Commitgate's: those are printable ASCII")
             headers["Authorization"] = f"Bearer {self.key}"
         return {"base_url": self.url, "headers": headers, "timeout": TIMEOUT, "trust_env": False}
 

@@ -219,6 +219,13 @@ def test_a_turn_that_was_not_entered_was_told_of_a_bad_writer_epoch(method, argu
     assert blocking.value.code == "turn_not_entered"
 
 
+@pytest.mark.parametrize("gate", [Gate, AsyncGate])
+@pytest.mark.parametrize("text", ["cg_\u2026", "cg_\r\nX-Other: 1"])
+def test_a_key_that_is_no_header_was_an_error_of_a_library(gate: type[Gate | AsyncGate], text: str) -> None:
+    with pytest.raises(ClientError, match="printable ASCII"):
+        gate("http://127.0.0.1:1", key=text)
+
+
 def test_arguments_that_are_no_json_are_an_error_of_the_caller(desk, kind, key):
     with kind.turn(desk.front.url, key) as turn, pytest.raises(ClientError):
         turn.call("look", {"name": float("nan")})
