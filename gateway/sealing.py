@@ -40,7 +40,9 @@ def signing_key(engine: Engine, settings: Settings) -> SigningKey:
     reader, file = LogReader(engine), settings.ledger_key_file
     state = reader.state()
     kept = CheckpointFile(settings.checkpoints_folder, state.log_id).path
-    if not file.exists() and (kept.exists() or reader.checkpoint() is not None):
+    signed = kept.exists() or reader.checkpoint() is not None
+    # Asked in this order: whoever makes the first key at this moment has its file before it signs.
+    if signed and not file.exists():
         raise KeyRefused(
             f"{state.origin} is signed already, and there is no {file}: name the file of the key that signed it in "
             "COMMITGATE_LEDGER_KEY, or bring it back from its backup; no other is made"
