@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import structlog
 
 from tests import commands, plain, postgres
 from tests.commands import Commands
@@ -112,6 +113,14 @@ def _keep(terminalreporter: pytest.TerminalReporter, exitstatus: int, counted: l
 def _git(*words: str) -> str:
     told = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
     return told.stdout.strip()
+
+
+@pytest.fixture(autouse=True)
+def logs_as_before() -> Iterator[None]:
+    """What a command in this process says of logs is said for it alone."""
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
 
 
 @pytest.fixture
