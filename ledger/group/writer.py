@@ -137,7 +137,8 @@ class GroupWriter:
                     if parked in self._parked:
                         self._parked.remove(parked)
                         return
-                # Called at the last moment.
+                # Whoever took it off the list at this moment is about to call: the call brings the place, and comes once.
+                called.wait()
             called.clear()
 
     def _lead_on(self) -> None:

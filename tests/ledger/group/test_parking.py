@@ -56,6 +56,37 @@ def test_it_ends_where_nothing_comes_and_another_begins_later(monkeypatch: pytes
     assert nothing.threads[0] is not nothing.threads[1]
 
 
+def test_a_thread_that_was_called_at_the_last_moment_led_twice_and_made_a_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = Event()
+
+    class LastMoment(Event):
+        """Gives up just when it was taken off the list, and before it is called."""
+
+        def wait(self, timeout: float | None = None) -> bool:
+            if timeout is None:
+                return super().wait()
+            until(lambda: taken.is_set() or told.is_set())
+            return super().wait(0.01 if told.is_set() else 0.0)
+
+        def set(self) -> None:
+            taken.set()
+            # What leads without the call has its time to do so.
+            told.wait(0.3)
+            super().set()
+
+    taken, group = Event(), GroupWriter(Nothing())
+    monkeypatch.setattr(writer, "Event", LastMoment)
+    assert written(group, "first")
+    until(lambda: parked(group) == 1)
+    draft: Any = SimpleNamespace(stream="second", records=())
+    group.enqueue(draft, lambda _verdict: told.set())
+    assert told.wait(10)
+    until(lambda: parked(group) == 0)
+    assert group._free == 1
+
+
 def test_a_child_process_does_not_call_a_thread_that_its_parent_has() -> None:
     group = GroupWriter(Nothing())
     assert written(group, "in the parent")
