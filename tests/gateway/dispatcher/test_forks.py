@@ -76,4 +76,6 @@ def test_a_write_let_go_before_its_ancestor_sent_the_same_is_asked_about_at_its_
 def test_only_writes_are_asked_about(floor: Floor, tool: str) -> None:
     with floor.dispatching():
         floor.turn(tool, key="trunk", n=1).until(IntentState.SETTLED, final=True)
-        fork(floor, "trunk", "limb", tool, n=1).until(IntentState.SETTLED, final=True)
+        limb = fork(floor, "trunk", "limb", tool, n=1).until(IntentState.SETTLED, final=True)
+    assert limb.approval is None
+    assert [r.headers["commit-key"] for r in floor.tools.received(f"/{tool}")] == ["trunk", "limb"]
