@@ -25,6 +25,8 @@ from ledger.sharding import StreamName
 LEASE_SECONDS = 1.0
 MAX_EVENTS = 20_000
 MAX_STREAMS = 5_000
+STILL_ROUNDS = 4
+"""Rounds in which a stream stands still before its mark is taken off."""
 
 _REST_ROUNDS = 20
 """Rounds for which the mark of a stream is left alone whose row a writer held."""
@@ -92,6 +94,7 @@ class Sealer:
         self._after = BEGINNING
         self._round = 0
         self._resting: dict[StreamName, int] = {}
+        self._idle: dict[Idle, int] = {}
 
     def round(self) -> Sealed:
         """Seal what is found now. Raises LedgerUnavailable: then the round happened whole or not at all."""
@@ -115,8 +118,8 @@ class Sealer:
         lag = _age(due) + time.monotonic() - found_at if due.runs else 0.0
         events = sum(len(run) for run in due.runs)
         self._size, self._edge = size + events, edge
-        unmarked = self._unmark(due.idle)
         before, self._after = self._after, due.reached
+        unmarked = self._unmark(due.idle, whole=before == due.reached == BEGINNING)
         # Bounded, or begun in the middle: the streams that were not looked at come next.
         more = bool(due.runs or unmarked) if due.reached != BEGINNING else before != BEGINNING
         return Sealed(size, size + events, events, lag, more=more, broken=due.broken)
@@ -141,8 +144,14 @@ class Sealer:
         driver_connection(connection).execute(_GROW, values, prepare=False)
         return moved_edge(edge, tiles)
 
-    def _unmark(self, idle: tuple[Idle, ...]) -> int:
-        """Take the marks of idle streams away; of how many."""
+    def _unmark(self, idle: tuple[Idle, ...], *, whole: bool) -> int:
+        """Take the marks of idle streams away; of how many. ``whole``: the round looked at every marked stream."""
+        # Under load a stream is found idle because its next window is just being written: its row is held, and finding
+        # that out costs a transaction. One that stands still for some rounds is not.
+        before = self._idle
+        self._idle = {each: before.get(each, 0) + 1 for each in idle} if whole else {}
+        if whole:
+            idle = tuple(each for each, rounds in self._idle.items() if rounds >= STILL_ROUNDS)
         self._resting = {name: until for name, until in self._resting.items() if until > self._round}
         given = [each for each in idle if each[0] not in self._resting]
         held = unmark(self._engine, given)

@@ -9,6 +9,7 @@ from sqlalchemy import Engine, text
 
 from ledger.evidence.envelope import envelope
 from ledger.evidence.tree import leaf_hash, node_hash
+from ledger.log.sealer import STILL_ROUNDS, Sealer
 from ledger.sharding import StreamName
 
 TENANT = "t"
@@ -111,6 +112,11 @@ def check_log(engine: Engine) -> int:
         assert connection.execute(text("select size from ledger.log")).scalar_one() == len(found)
         assert root(tile_reader(connection), len(found)) == naive_root(leaves(engine))
     return len(found)
+
+
+def stand_still(sealer: Sealer) -> None:
+    """So many rounds without an event that the marks go."""
+    assert [sealer.round().events for _ in range(STILL_ROUNDS)] == [0] * STILL_ROUNDS
 
 
 def marked(engine: Engine) -> list[str]:
