@@ -257,7 +257,9 @@ def test_the_client_needs_neither_torch_nor_a_database():
         "heavy = {'torch', 'transformers', 'sqlalchemy', 'psycopg', 'alembic', 'fastapi', 'mcp', 'ledger.append'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    # Isolated: the tests' plain mode loads the driver into every process that looks at PYTHONPATH.
+    command = [sys.executable, "-I", "-c", script]
+    said = subprocess.run(command, capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
 
 
