@@ -52,7 +52,10 @@ class PausesTable(_Table):
     """As ledger.braking.pausing.Pauses."""
 
     def all(self) -> Mapping[str, list[Pause]]:
+        # Whoever asks for both asks for pauses first.
+        before, self._process.brakes_unanswered = self._process.brakes_unanswered, True
         paused = sorted(self._rows.paused)
+        self._process.brakes_unanswered = before
         tenant = self._process.store.tenant
         return {tenant: [Pause(tool, "operator", "", self._now) for tool in paused]} if paused else {}
 
@@ -61,7 +64,9 @@ class StopsTable(_Table):
     """As ledger.braking.stops.Stops."""
 
     def all(self) -> Mapping[str, list[Stop]]:
+        self._process.brakes_unanswered = True
         stops = self._rows.stops
+        self._process.brakes_unanswered = False
         return {self._process.store.tenant: list(stops.values())} if stops else {}
 
     def stop(self, _tenant: str, stop: Stop) -> None:

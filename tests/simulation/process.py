@@ -36,6 +36,7 @@ class Process:
         self.chance = chance
         self.fates = fates
         self.began = store.at
+        self.brakes_unanswered = False
         self.dead = False
         self.stalled_until = 0.0
         self._on_death = on_death

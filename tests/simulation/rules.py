@@ -18,7 +18,7 @@ from tests.simulation.process import CURRENT
 from tests.simulation.store import Store
 
 SLACK = timedelta(seconds=3)
-"""Until when every process has heard of a stop, and of one that was tried again; half a second while the database is there."""
+"""Until when every process has heard of a stop, and of one that was tried again; half a second where the database answers."""
 
 ROUNDING = timedelta(milliseconds=1)
 """What a stretch of time may be short of, for no clock shows less."""
@@ -51,10 +51,13 @@ class Rules:
             self.faults.append(f"{after.commit_key} has {len(waiting)} early reads outstanding, not {most}")
 
     def _stopped(self, intent: Intent, event: Event) -> None:
-        """A tool that stopped sends no read early until it has rested; who has not heard of it yet may."""
+        """A tool that stopped sends no read early until it has rested; who has not heard of it yet may, and whose last question
+        about it the database did not answer."""
         brakes = self.store.brakes
         stop, process = brakes.stops.get(str(intent.tool)), CURRENT.get()
-        if stop is None or min(event.at - brakes.stopped[stop.tool], event.at - process.began) < SLACK:
+        if stop is None or process.brakes_unanswered:
+            return
+        if min(event.at - brakes.stopped[stop.tool], event.at - process.began) < SLACK:
             return
         if event.at - stop.at < speculation.PROBATION:
             self.faults.append(f"{intent.intent_id} went early although {intent.tool} stopped at {stop.at}")
