@@ -12,10 +12,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime
 from typing import TypeVar
 
-import structlog
 from sqlalchemy import Connection, Engine
 
-from ledger.cache import StateCache
 from ledger.change import (
     Appended,
     BatchReplay,
@@ -29,7 +27,6 @@ from ledger.draft import Draft, draft
 from ledger.errors import AppendContention, LedgerUnavailable
 from ledger.events import Event
 from ledger.faults import Conflict, RowHeld
-from ledger.fold import fold_recorded, initial
 from ledger.group.row import await_row
 from ledger.group.side import extend_lease
 from ledger.group.transaction import GroupTransaction
@@ -37,11 +34,11 @@ from ledger.group.writer import GroupWriter
 from ledger.inside import Inside
 from ledger.observing import NOBODY, Observer
 from ledger.payload import fresh_salt
-from ledger.read import read_batch, read_events, read_whole
-from ledger.server import server_of
+from ledger.read import read_batch, read_events
 from ledger.session import single
 from ledger.sharding import StreamName
 from ledger.state import StreamState
+from ledger.states import States
 from ledger.turns import Turns
 
 __all__ = [
@@ -62,7 +59,6 @@ AGAIN_THREADS = 4
 """Threads in which submitted changes are decided again."""
 
 T = TypeVar("T")
-_log = structlog.get_logger(__name__)
 _LONGEST_PAUSE = 0.05
 _TURN = 0.05
 
@@ -98,18 +94,16 @@ class Ledger:
         self._salt = salt
         self._sleep = sleep
         self._jitter = jitter
-        self._cache = StateCache(cached_streams)
-        self._server = server_of(engine)
-        self._server.on_change(self.forget)
+        self._states = States(engine, remembered=cached_streams)
         transaction = GroupTransaction(engine, sleep, notify=notify)
-        self._inside = Inside(engine, transaction, self._newest, self._draw)
+        self._inside = Inside(engine, transaction, self._states.seen_by, self._draw)
         self._writer = GroupWriter(transaction, places=places, observer=observer)
         self._turns = Turns()
         self._again = ThreadPoolExecutor(AGAIN_THREADS, "commitgate-again")
 
     def read(self, tenant: str, commit_key: str) -> StreamState:
         """The state of a stream now; seq 0 where it does not exist. Raises UnreadableStream, LedgerUnavailable."""
-        return self._read(StreamName.of(tenant, commit_key))
+        return self._states.read(StreamName.of(tenant, commit_key))
 
     def warm(self, streams: Sequence[StreamName]) -> None:
         """Remember the states of all of these streams, read in one statement where they are not remembered yet.
@@ -117,20 +111,7 @@ class Ledger:
         Whoever decides about them next need not read them one by one. A stream that cannot be folded is passed over:
         that is for whoever decides about it to say. Raises LedgerUnavailable.
         """
-        # One stream may hold several calls that wait; read twice, its events would not follow each other.
-        unknown = [stream for stream in dict.fromkeys(streams) if self._cache.get(stream) is None]
-        if not unknown:
-            return
-        with single(self._engine) as connection:
-            met = self._server.changes
-            found = read_whole(connection, unknown)
-        for stream, events in found.items():
-            try:
-                state = fold_recorded(initial(stream.tenant, stream.commit_key), events)
-            except Exception as error:  # noqa: BLE001 - one broken stream must not keep the others waiting
-                _log.error("stream_unreadable", commit_key=stream.commit_key, error=repr(error))
-                continue
-            self._remember(stream, state, met)
+        self._states.warm(streams)
 
     def events(self, tenant: str, commit_key: str, after: int, limit: int) -> list[Event]:
         """Up to ``limit`` events with a seq above ``after``, in order, also those of a stream that cannot be folded.
@@ -161,11 +142,11 @@ class Ledger:
     @property
     def databases(self) -> int:
         """How often another server or database has answered: what was read under another number is not remembered."""
-        return self._server.changes
+        return self._states.changes
 
     def forget(self) -> None:
         """Drop every remembered state: the database is not the one that they were read from."""
-        self._cache.clear()
+        self._states.forget()
 
     def append(self, tenant: str, commit_key: str, decide: Callable[[StreamState], Change]) -> Appended:
         """Write what ``decide`` makes of the stream's state; all of it or nothing.
@@ -178,19 +159,19 @@ class Ledger:
         """
         stream = StreamName.of(tenant, commit_key)
         with self._turns.turn(stream, within=_TURN):
-            met = self._server.changes
-            state = self._cache.get(stream) or self._read(stream)
+            met = self._states.changes
+            state = self._states.known(stream) or self._states.read(stream)
             for tries in range(TRIES):
                 done = self._try(stream, state, decide, met)
                 if done is not None:
                     return done
                 self._sleep(self._jitter() * min(0.001 * 2**tries, _LONGEST_PAUSE))
-                before, met = met, self._server.changes
-                newer = self._read(stream)
+                before, met = met, self._states.changes
+                newer = self._states.read(stream)
                 if newer.seq == state.seq and before == met:
                     # Nobody was faster, so what is remembered here is not what the database holds.
-                    self._cache.drop(stream)
-                    newer = self._read(stream)
+                    self._states.drop(stream)
+                    newer = self._states.read(stream)
                 state = newer
         raise AppendContention(f"{TRIES} tries to append to {commit_key!r}, and others were faster each time")
 
@@ -210,14 +191,8 @@ class Ledger:
         ready, state = self._inside.append(stream, work, decide)
         if ready is None:
             return Appended(state, ())
-        self._remember(stream, ready.after, ready.met)
+        self._states.remember(stream, ready.after, ready.met)
         return self._done(ready)
-
-    def _newest(self, connection: Connection, stream: StreamName) -> tuple[StreamState, int]:
-        """The state that ``connection`` shows, and under how many changes of the server."""
-        met = self._server.changes
-        state = self._cache.get(stream) or initial(stream.tenant, stream.commit_key)
-        return fold_recorded(state, read_events(connection, stream, after=state.seq)), met
 
     def _draw(self, stream: StreamName, state: StreamState, change: Change, met: int) -> Draft:
         return draft(stream, state, change, at=self._clock(), salt=self._salt, met=met)
@@ -271,7 +246,7 @@ class Ledger:
 
         def ended(verdict: BaseException | None) -> None:
             if verdict is None:
-                self._remember(stream, ready.after, ready.met)
+                self._states.remember(stream, ready.after, ready.met)
                 told(self._done(ready))
             elif isinstance(verdict, Conflict):
                 again()
@@ -285,8 +260,8 @@ class Ledger:
 
         A stream that is not remembered is taken for a new one: if it is not, that is a conflict like any other.
         """
-        met = self._server.changes
-        state = self._cache.get(stream) or initial(stream.tenant, stream.commit_key)
+        met = self._states.changes
+        state = self._states.known_or_new(stream)
         try:
             change = decide(state)
             if not change.events and not change.side:
@@ -318,7 +293,7 @@ class Ledger:
             return None
         except Conflict:
             return None
-        self._remember(stream, ready.after, met)
+        self._states.remember(stream, ready.after, met)
         return self._done(ready)
 
     def _done(self, ready: Draft) -> Appended:
@@ -335,25 +310,7 @@ class Ledger:
             await_row(connection, stream)
 
     def _is_newest(self, stream: StreamName, state: StreamState, met: int) -> bool:
-        return self._read(stream).seq == state.seq and met == self._server.changes
-
-    def _read(self, stream: StreamName) -> StreamState:
-        met = self._server.changes
-        known = self._cache.get(stream)
-        with single(self._engine) as connection:
-            if met != self._server.changes:
-                known, met = None, self._server.changes
-            state = known or initial(stream.tenant, stream.commit_key)
-            fresh = read_events(connection, stream, after=state.seq)
-        if fresh:
-            state = fold_recorded(state, fresh)
-            self._remember(stream, state, met)
-        return state
-
-    def _remember(self, stream: StreamName, state: StreamState, met: int) -> None:
-        self._cache.put(stream, state)
-        if met != self._server.changes:
-            self._cache.drop(stream)
+        return self._states.read(stream).seq == state.seq and met == self._states.changes
 
 
 def _tell(

@@ -9,12 +9,10 @@ import pytest
 from sqlalchemy import func, select, text
 
 from ledger.append import BatchReplay, Change, Ledger
-from ledger.cache import StateCache
 from ledger.connect import connect
 from ledger.errors import AppendContention, BatchIdTaken, LedgerUnavailable, UnwritableValue
 from ledger.events import EventType, NewEvent
 from ledger.schema import batches, dispatches, events, intents, streams
-from ledger.sharding import StreamName
 from tests.ledger.story import KEY, accepted, drafted, held, opened, ruled, these
 
 
@@ -269,37 +267,3 @@ def test_a_database_that_is_away_is_said_to_be_away(tenant):
         ledger.append(tenant, KEY, these(opened()))
     with pytest.raises(LedgerUnavailable):
         ledger.events(tenant, KEY, 0, 1)
-
-
-def test_the_cache_keeps_the_newest_and_forgets_the_oldest(ledger, tenant):
-    cache = StateCache(2)
-    names = [StreamName.of(tenant, f"k{number}") for number in range(3)]
-    newer, older = (ledger.read(tenant, KEY), ledger.read(tenant, KEY))
-    newer = ledger.append(tenant, KEY, these(opened())).state
-    cache.put(names[0], newer)
-    cache.put(names[0], older)
-    assert cache.get(names[0]) is newer
-    cache.put(names[1], older)
-    cache.get(names[0])
-    cache.put(names[2], older)
-    assert cache.get(names[1]) is None
-    assert cache.get(names[0]) is newer
-
-
-def test_a_stream_that_is_named_twice_is_remembered_once(ledger, engine, tenant):
-    """Two calls of one stream that wait once kept a dispatcher from every call."""
-    state = ledger.append(tenant, KEY, these(opened(), drafted(0, 6))).state
-    other, name = other_process(engine), StreamName.of(tenant, KEY)
-    other.warm([name, name])
-    assert other._cache.get(name) == state
-
-
-def test_a_stream_that_cannot_be_folded_is_left_to_whoever_decides_about_it(ledger, engine, tenant, planter):
-    """One such stream once kept a dispatcher from every call."""
-    good = ledger.append(tenant, KEY, these(opened(), drafted(0, 6))).state
-    ledger.append(tenant, "broken", these(opened(), drafted(0, 6)))
-    names = [StreamName.of(tenant, "broken"), StreamName.of(tenant, KEY)]
-    planter.forget("events", names[0], "seq = 1")
-    other = other_process(engine)
-    other.warm(names)
-    assert [other._cache.get(name) for name in names] == [None, good]
