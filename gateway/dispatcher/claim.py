@@ -16,7 +16,7 @@ from gateway.turn.dispatching import Assignment
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
 from ledger.append import Appended
-from ledger.braking.admission import Admission, Admissions, Asking, Refusal
+from ledger.braking.admission import FORGOTTEN, Admission, Admissions, Asking, Refusal
 from ledger.braking.pausing import NOT_PAUSED
 from ledger.change import Licence, SideRow
 from ledger.errors import LicenceRefused
@@ -26,6 +26,9 @@ from ledger.work import ReleasedCall
 
 FIRST_EPOCH = 1
 """Epoch of a fresh lease; whoever seizes it raises the epoch."""
+
+ADMITTED_FOR = FORGOTTEN / 2
+"""Seconds within which a call that was let in has to be claimed: well before its place is given to another."""
 
 _log = structlog.get_logger(__name__)
 
@@ -87,18 +90,25 @@ class Claims:
             asking = decision.asking
             if asking is not None:
                 self._found_limited(call)
+                asked_at = self._monotonic()
                 answer = await self._books.ask(self._admissions.ask, asking)
                 if isinstance(answer, Refusal):
                     return Unclaimed(waits=True, refusal=answer)
-                return await self._claim_admitted(call, asking, answer)
+                return await self._claim_admitted(call, asking, answer, asked_at)
         except LicenceRefused as refused:
             return self._refused(call, refused)
         return self._claimed(call, decision, appended, before)
 
     async def _claim_admitted(
-        self, call: ReleasedCall, asking: Asking, admission: Admission
+        self, call: ReleasedCall, asking: Asking, admission: Admission, asked_at: float
     ) -> ClaimedCall | Unclaimed:
-        decision = _Claim(call, self._worker, self._settings, admitted=True)
+        decision = _Claim(
+            call,
+            self._worker,
+            self._settings,
+            admitted_after=asking.after_attempt,
+            still_admitted=lambda: self._monotonic() < asked_at + ADMITTED_FOR,
+        )
         before = self._monotonic()
         claimed = False
         try:
@@ -148,15 +158,23 @@ class Claims:
 class _Claim:
     """The decision; ``assignment`` is what it came to when it was last taken.
 
-    ``asking``: it came to nothing, for the tool has limits and the call is not ``admitted``.
+    ``asking``: it came to nothing, for the tool has limits and the call is not let in. ``admitted_after``: it is, for the
+    attempt behind this one and for no other, while ``still_admitted``.
     """
 
     def __init__(
-        self, call: ReleasedCall, worker: str, settings: DispatcherSettings, *, admitted: bool = False
+        self,
+        call: ReleasedCall,
+        worker: str,
+        settings: DispatcherSettings,
+        *,
+        admitted_after: int | None = None,
+        still_admitted: Callable[[], bool] = lambda: True,
     ) -> None:
         self.assignment: Assignment | None = None
         self.asking: Asking | None = None
-        self._admitted = admitted
+        self._admitted_after = admitted_after
+        self._still_admitted = still_admitted
         self._call = call
         self._worker = worker
         self._settings = settings
@@ -166,7 +184,9 @@ class _Claim:
         self.assignment, self.asking = None, None
         intent = unfolding.state.intents.get(intent_id)
         limits = force.limits_of(None if intent is None else intent.tool)
-        if limits and not self._admitted:
+        if self._admitted_after is not None and not self._is_admitted(intent):
+            return ()
+        if limits and self._admitted_after is None:
             # What is not released now is not to be released here, and sent in one: nobody would have let it in.
             if intent is not None and intent.state is IntentState.RELEASED:
                 self.asking = Asking(self._call.stream, intent_id, intent.attempts, limits)
@@ -188,3 +208,7 @@ class _Claim:
         )
         reached(FailPoint.CLAIM_DECIDED)
         return (licence,)
+
+    def _is_admitted(self, intent: Intent | None) -> bool:
+        # Whoever stood still since may find that another has sent the call meanwhile, and given its place away.
+        return intent is not None and intent.attempts == self._admitted_after and self._still_admitted()

@@ -205,5 +205,38 @@ def test_a_call_whose_retry_came_due_while_it_was_claimed_went_past_the_limits()
     desk.wait(2)
     assert claiming(Unfolding(desk.state, desk.now), force) == ()
     assert claiming.asking is not None
-    let_in = _Claim(found, "w", DispatcherSettings(), admitted=True)
+    let_in = _Claim(found, "w", DispatcherSettings(), admitted_after=claiming.asking.after_attempt)
     assert let_in(Unfolding(desk.state, desk.now), force)
+
+
+def test_a_place_that_was_given_for_an_earlier_attempt_let_a_later_one_in() -> None:
+    """Its dispatcher had stood still: another had sent the call twice since, and its place was somebody else's."""
+    force = TableInForce(
+        1, EffectTable.from_document(table().table.document() | {"limits": {"concurrency": 1}})
+    )
+    desk = Desk(force)
+    desk.accept(spell("put", name="x"))
+    found = ReleasedCall(StreamName.of("t", "k"), desk.intent("put").intent_id, "put")
+    sleeper = _Claim(found, "sleeper", DispatcherSettings(), admitted_after=0)
+    desk.claim(desk.intent("put"))
+    desk.lose(desk.intent("put"), retry_after=1.0)
+    desk.wait(2)
+    assert desk.intent("put").state is IntentState.RELEASED
+    unfolding = Unfolding(desk.state, desk.now)
+    assert (sleeper(unfolding, force), sleeper.assignment) == ((), None)
+    assert _Claim(found, "other", DispatcherSettings(), admitted_after=1)(unfolding, force)
+
+
+def test_a_place_is_not_used_once_it_may_be_somebody_elses() -> None:
+    force = TableInForce(
+        1, EffectTable.from_document(table().table.document() | {"limits": {"concurrency": 1}})
+    )
+    desk = Desk(force)
+    desk.accept(spell("put", name="x"))
+    found = ReleasedCall(StreamName.of("t", "k"), desk.intent("put").intent_id, "put")
+    unfolding = Unfolding(desk.state, desk.now)
+    for still, sent in ((False, False), (True, True)):
+        claiming = _Claim(
+            found, "w", DispatcherSettings(), admitted_after=0, still_admitted=lambda still=still: still
+        )
+        assert bool(claiming(unfolding, force)) is sent
