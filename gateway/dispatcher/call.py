@@ -38,11 +38,15 @@ class Withdrawn:
     because: str = GIVEN_BACK
 
 
+Sent = Reply | Fenced
+"""What came of a transmission that was about to begin."""
+
+
 @dataclass(frozen=True, slots=True)
 class Overdue:
     """The tool's timeout is over; the transmission goes on, and ``reply`` may still come."""
 
-    reply: asyncio.Task[Reply]
+    reply: asyncio.Task[Sent]
 
 
 Passed = Callable[[str, str], Awaitable[bool]]
@@ -101,7 +105,7 @@ class Call:
         self._lost_before = claimed.assignment.lost_before and not self._is_read
         self._maybe_sent = self._lost_before
 
-    async def run(self) -> asyncio.Task[Reply] | None:
+    async def run(self) -> asyncio.Task[Sent] | None:
         """Send and record. Answers with the reply still to come where the call is in doubt only by its timeout."""
         with self._spans.dispatch(self._call) as self._call:
             try:
@@ -112,7 +116,7 @@ class Call:
             self._tell(end)
             return await self._record(end)
 
-    async def _record(self, end: End) -> asyncio.Task[Reply] | None:
+    async def _record(self, end: End) -> asyncio.Task[Sent] | None:
         if isinstance(end, Overdue):
             reached(FailPoint.CALL_OVERDUE)
             try:
@@ -143,7 +147,7 @@ class Call:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._outcomes.give_back(self._lease), LAST_WORD)
 
-    async def await_late(self, waiting: asyncio.Task[Reply]) -> None:
+    async def await_late(self, waiting: asyncio.Task[Sent]) -> None:
         """Wait for the reply to a call that was left in doubt, and record it as late."""
         reached(FailPoint.LATE_AWAITED)
         reply = await _hold(waiting)
@@ -151,7 +155,7 @@ class Call:
         if isinstance(reply, Answered):
             outcome = self._answered(reply)
             await self._outcomes.settle(self._lease, outcome)
-        elif isinstance(reply, NotSent) and not self._lost_before:
+        elif isinstance(reply, NotSent | Fenced) and not self._lost_before:
             await self._outcomes.settle(self._lease, self._unavailable(reply, unsent=True))
 
     def _tell(self, end: End) -> None:
@@ -220,7 +224,7 @@ class Call:
         # Whoever is interrupted while it is under way has to take it for sent.
         before, self._maybe_sent = self._maybe_sent, True
         end = await self._exchange()
-        self._maybe_sent = before or not isinstance(end, NotSent)
+        self._maybe_sent = before or not isinstance(end, NotSent | Fenced)
         return end
 
     async def _exchange(self) -> End:
@@ -236,8 +240,11 @@ class Call:
             raise
         return reply.result() if done else Overdue(reply)
 
-    async def _reply(self, timeout: float) -> Reply:
+    async def _reply(self, timeout: float) -> Sent:
         with self._spans.transmission(self._call, self._tries - 1) as call:
+            # Again, for this may be another turn of the loop: nothing comes between here and the adapter.
+            if not self._lease.holds(self._monotonic()):
+                return Fenced()
             try:
                 reply = await self._upstream.send(call, timeout=timeout)
             except Exception:  # noqa: BLE001 - an adapter that breaks has sent the call, for all we know
@@ -263,7 +270,7 @@ def _last(state: RetryCallState) -> End:
     return end
 
 
-async def _hold(waiting: asyncio.Task[Reply]) -> Reply:
+async def _hold(waiting: asyncio.Task[Sent]) -> Sent:
     try:
         return await waiting
     except asyncio.CancelledError:

@@ -12,7 +12,7 @@ import uuid_utils
 from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.dispatcher.books import Books, Sleep
-from gateway.dispatcher.call import Call
+from gateway.dispatcher.call import Call, Sent
 from gateway.dispatcher.claim import ClaimedCall, Claims, Unclaimed
 from gateway.dispatcher.cooling import Cooling
 from gateway.dispatcher.incarnation import Intake
@@ -29,7 +29,7 @@ from gateway.dispatcher.witness import NoWitness, Witness
 from gateway.failpoints import FailPoint, reached
 from gateway.service.tables import EffectTables
 from gateway.upstream.local import EVERYBODY, LocalUpstreams
-from gateway.upstream.port import Reply, Upstream
+from gateway.upstream.port import Upstream
 from ledger.append import Ledger
 from ledger.braking.admission import Refusal
 from ledger.errors import LedgerError
@@ -278,7 +278,7 @@ class Dispatcher:
         finally:
             self._turnstile.tried(found, refusal)
 
-    def _await_late(self, call: Call, waiting: asyncio.Task[Reply]) -> None:
+    def _await_late(self, call: Call, waiting: asyncio.Task[Sent]) -> None:
         # Not in ``_running``: a call in doubt must not take the place of one that waits to be sent.
         task = asyncio.create_task(_await_late(call, waiting))
         self._late.add(task)
@@ -291,7 +291,7 @@ class Dispatcher:
             await asyncio.wait(left, timeout=deadline - self._monotonic())
 
 
-async def _await_late(call: Call, waiting: asyncio.Task[Reply]) -> None:
+async def _await_late(call: Call, waiting: asyncio.Task[Sent]) -> None:
     try:
         await call.await_late(waiting)
     except Exception:  # noqa: BLE001 - nobody awaits this task

@@ -42,6 +42,13 @@ class Network:
         self._answers: dict[str, object] = {}
 
     async def carry(self, call: Assignment, told: "asyncio.Future[Reply]") -> None:
+        """As ``_sent``, of a call that its sender took for under way."""
+        try:
+            await self._sent(call, told)
+        finally:
+            self.under_way[call.intent_id] -= call.tool != PROBE
+
+    async def _sent(self, call: Assignment, told: "asyncio.Future[Reply]") -> None:
         """One transmission, however long it takes; ``told`` learns what comes back, if anything does."""
         fate = 1.0 if self.calm else self.chance.random()
         loss = 0.2
@@ -52,11 +59,7 @@ class Network:
             return
         if call.intent_id in self._probed:
             self.faults.append(f"{call.intent_id} was sent after it was probed")
-        self.under_way[call.intent_id] += 1
-        try:
-            await self._carry(call, told, fate, loss)
-        finally:
-            self.under_way[call.intent_id] -= 1
+        await self._carry(call, told, fate, loss)
 
     async def _carry(self, call: Assignment, told: "asyncio.Future[Reply]", fate: float, loss: float) -> None:
         """On its way, done, and on the way back."""
@@ -129,10 +132,17 @@ class Cable:
     async def send(self, call: Assignment, *, timeout: float | None) -> Reply:
         process, network = self._process, self._network
         loop = asyncio.get_running_loop()
-        await self._stand_still()
-        process.check()
-        if not network.calm and network.chance.random() < 0.04:
-            return NotSent("connect_failed")
+        # From here on, for who stands still now sends when it goes on, whatever has been recorded meanwhile.
+        network.under_way[call.intent_id] += call.tool != PROBE
+        begins = False
+        try:
+            await self._stand_still()
+            process.check()
+            if not network.calm and network.chance.random() < 0.04:
+                return NotSent("connect_failed")
+            begins = True
+        finally:
+            network.under_way[call.intent_id] -= call.tool != PROBE and not begins
         told: asyncio.Future[Reply] = loop.create_future()
         # What is in the network outlives its sender.
         outside = contextvars.Context()

@@ -12,6 +12,8 @@ from datetime import timedelta
 import pytest
 
 from effects.intent import IntentState, ResultStatus
+from gateway.dispatcher import call
+from gateway.failpoints import FailPoint
 from ledger.append import Ledger
 from ledger.errors import LedgerUnavailable
 from ledger.events import EventType
@@ -183,6 +185,30 @@ def test_a_lease_that_is_over_by_the_workers_own_clock_is_not_sent_under(floor: 
     assert intent.result_content == {"because": "lease_lost"}
     [settled] = turn.of(EventType.DISPATCH_SETTLED)
     assert (settled["unsent"], settled["tries"]) == (True, 1)
+
+
+def test_a_dispatcher_that_stood_still_right_before_sending_sent_under_a_lease_that_was_over(
+    floor: Floor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Simulation, seed 23787: a person had found out meanwhile that nothing had happened."""
+    ahead = 0.0
+
+    def stands_still(point: FailPoint) -> None:
+        nonlocal ahead
+        ahead = 3600.0 if point is FailPoint.SENDING else ahead
+
+    monkeypatch.setattr(call, "reached", stands_still)
+    turn = floor.turn("write", key="a")
+    with floor.dispatching(
+        with_settings(sweep_interval=600.0),
+        ledger=_unrenewing(floor),
+        monotonic=lambda: time.monotonic() + ahead,
+    ):
+        intent = turn.until(IntentState.SETTLED)
+    assert intent.result_content == {"because": "lease_lost"}
+    [settled] = turn.of(EventType.DISPATCH_SETTLED)
+    assert settled["unsent"] is True
+    assert floor.tools.received("/write") == []
 
 
 def test_an_outcome_after_the_sweep_is_late_and_settles_the_doubt(floor: Floor) -> None:
