@@ -16,11 +16,14 @@ DEFAULT_EXPIRY = 3600.0
 
 
 class Because(StrEnum):
-    """Why a call waits for a person. ``FORK_REPEATS``: it repeats a WRITE of the message that its own forks from."""
+    """Why a call waits for a person. ``FORK_REPEATS``: it repeats a WRITE of the message that its own forks from.
+    ``DEFINITION_CHANGED``: it was approved, and the table says other things of its tool since.
+    """
 
     REQUIRED = "required"
     CONDITION = "condition"
     FORK_REPEATS = "fork_repeats"
+    DEFINITION_CHANGED = "definition_changed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ def approved(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
         by=body["by"],
         note=body["note"],
         expires_at=datetime.fromisoformat(body["expires_at"]),
+        definition=body.get("definition"),
     )
     return altered(intent, state=IntentState.HELD, reason=None, approval=approval)
 

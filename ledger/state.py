@@ -46,6 +46,7 @@ class Branch:
 class Approval:
     """A person's word that one call may be sent once, with the arguments of this digest.
 
+    ``definition``: digest of what the table said of its tool then (``effects.definition``); None: it was not recorded.
     ``spent_on``: the attempt that it was sent by, None before. ``expires_at``: it must be claimed before.
     """
 
@@ -54,6 +55,7 @@ class Approval:
     note: str | None
     expires_at: datetime
     spent_on: int | None = None
+    definition: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,12 +188,13 @@ def _sends(decision: gate.Decision) -> bool:
 
 def _release_or_hold(unfolding: Unfolding, force: TableInForce, case: Case, decision: gate.Decision) -> None:
     intent = case.intent
+    moved = case.effect > intent.effect or case.view.footprint != intent.footprint
     if decision.action in (gate.Action.SEND, gate.Action.SEND_AGAIN):
         released = intent.state is IntentState.RELEASED and intent.release is Release.COMMITTED
-        if not released or case.effect > intent.effect:
+        if not released or moved:
             _release(unfolding, force, case, Release.COMMITTED)
     elif decision.action is gate.Action.SEND_EARLY:
-        if intent.state is not IntentState.RELEASED:
+        if intent.state is not IntentState.RELEASED or moved:
             _release(unfolding, force, case, Release.EARLY)
     elif decision.reason == approving.AWAITING and intent.block is BlockState.CLEARED:
         if intent.state is not IntentState.AWAITING_APPROVAL:

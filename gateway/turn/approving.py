@@ -1,12 +1,14 @@
 """Approval: whether a person has to decide about a call, and what the person's word makes of it.
 
-A word is bound to one intent and to the digest of its arguments, is spent by the dispatch that it lets go, and must be
-claimed before it expires. It is asked for when the block is cleared, never before (design.md, "Life of an intent").
+A word is bound to one intent, to the digest of its arguments and to what the table says of its tool, is spent by the
+dispatch that it lets go, and must be claimed before it expires. It is asked for when the block is cleared, never before
+(design.md, "Life of an intent").
 """
 
 from datetime import datetime, timedelta
 
 from effects.approval import Because
+from effects.definition import definition
 from effects.intent import IntentState
 from gateway.errors import ApprovalOfOtherArguments, NotAwaitingApproval
 from gateway.turn.standing import Case
@@ -41,7 +43,7 @@ def allowed(case: Case, now: datetime) -> bool:
     if approval is None or approval.arguments_digest != intent.arguments_digest:
         return False
     if approval.spent_on is None:
-        return now < approval.expires_at
+        return now < approval.expires_at and not _redefined(case)
     return approval.spent_on == intent.attempts and intent.settled_seq is None
 
 
@@ -50,7 +52,8 @@ def ask(unfolding: Unfolding, force: TableInForce, case: Case, because: str | No
 
     Whoever asks for a reason of his own (``FORK_REPEATS``) asks once; from then on the call waits like any other.
     """
-    reason = because or needed(case, unfolding.now) or Because.REQUIRED
+    changed = Because.DEFINITION_CHANGED if _redefined(case) else None
+    reason = because or changed or needed(case, unfolding.now) or Because.REQUIRED
     unfolding.emit_for(
         EventType.INTENT_AWAITING_APPROVAL,
         case.intent,
@@ -70,20 +73,21 @@ def approve(
     note: str | None,
     arguments_digest: str | None = None,
 ) -> None:
-    """Let the call be sent, once, with the arguments that it has, until the tool's ``approval_expires``.
+    """Let the call be sent, once, with the arguments and to the tool that it has, until the tool's ``approval_expires``.
 
     ``arguments_digest``: that of the arguments the person has seen. Raises ``ApprovalOfOtherArguments`` where they are
     not the call's, ``NotAwaitingApproval``. What follows is ``advance``'s.
     """
     _check(intent, arguments_digest)
-    seconds = force.classify(intent.tool, intent.arguments_raw).approval_seconds
+    judged = force.classify(intent.tool, intent.arguments_raw)
     unfolding.emit_for(
         EventType.INTENT_APPROVED,
         intent,
         arguments_digest=intent.arguments_digest,
         by=by,
         note=note,
-        expires_at=(unfolding.now + timedelta(seconds=seconds)).isoformat(),
+        expires_at=(unfolding.now + timedelta(seconds=judged.approval_seconds)).isoformat(),
+        definition=definition(judged),
     )
 
 
@@ -95,6 +99,14 @@ def deny(
     unfolding.emit_for(
         EventType.INTENT_DENIED, intent, arguments_digest=intent.arguments_digest, by=by, reason=reason
     )
+
+
+def _redefined(case: Case) -> bool:
+    """Whether a word that was given and not spent is about another tool than the table has now."""
+    approval = case.intent.approval
+    if approval is None or approval.definition is None or approval.spent_on is not None:
+        return False
+    return approval.definition != definition(case.judged)
 
 
 def _check(intent: Intent, arguments_digest: str | None) -> None:

@@ -112,8 +112,8 @@ def _case(intent: Intent, force: TableInForce) -> Case:
         branch=intent.branch,
         place=intent.place,
         effect=effect,
-        # A class that was raised may touch more than the call was held with.
-        footprint=judged.footprint if effect > intent.effect else intent.footprint,
+        # What is sent goes where the table says then, and touches what is there.
+        footprint=intent.footprint if sent or intent.redacted or not judged.known else judged.footprint,
         terminal=intent.terminal,
         exposed=intent.open_attempt is not None or intent.state is IntentState.IN_DOUBT,
         dispatched_seq=intent.dispatch_seq,

@@ -84,6 +84,10 @@ def _takes_any_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(approving, "allowed", allowed)
 
 
+def _forgets_what_it_showed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(approving, "_redefined", lambda _case: False)
+
+
 PLANTS: Mapping[str, Plant] = {
     "believes a probe that finds nothing while the call may still arrive": _believes_at_once,
     "probes by sending the call itself": _sends_again,
@@ -94,4 +98,5 @@ PLANTS: Mapping[str, Plant] = {
     "lets a tool that stopped go early all the same": _never_rests,
     "does not ask about what a fork repeats": _forgets_its_origin,
     "takes a word that expired": _takes_any_word,
+    "sends what was approved under another table": _forgets_what_it_showed,
 }

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from effects import speculation
 from effects.classes import EffectClass
+from effects.definition import definition
 from effects.intent import IntentState, Release, ResultStatus
 from ledger.braking.schema import EVERY_TOOL
 from ledger.events import Event, EventType
@@ -100,6 +101,11 @@ class Rules:
         sent_since = [e for e in past if words and e.seq > words[0].seq]
         if words and not any(e.type is EventType.DISPATCH_STARTED for e in sent_since):
             expires = datetime.fromisoformat(str(words[-1].payload["expires_at"]))
+            table = self.store.tables[-1]
+            if words[-1].payload["definition"] != definition(
+                table.classify(intent.tool, intent.arguments_raw)
+            ):
+                self.faults.append(f"{intent.intent_id} was sent to another {intent.tool} than was approved")
             if event.at >= expires:
                 self.faults.append(f"{intent.intent_id} was sent at {event.at}, approved until {expires}")
         if repeats and words:

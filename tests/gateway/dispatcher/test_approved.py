@@ -58,6 +58,37 @@ def test_an_expired_approval_is_asked_for_again_at_the_claim(floor: Floor) -> No
     assert len(turn.of(EventType.INTENT_APPROVED)) == 2
 
 
+def test_a_call_was_sent_to_an_address_that_nobody_had_approved(floor: Floor) -> None:
+    """The table was changed between approval and claim; the person had seen the old one."""
+    turn = floor.turn("pay", key="a", amount=101)
+    approve(turn)
+    assert turn.intent.state is IntentState.RELEASED
+    floor.tools.behave("/elsewhere", ok({"paid": True}))
+    floor.put_in_force(pay=PAY.replace("URL/pay", "URL/elsewhere"))
+    with floor.dispatching():
+        asked = turn.until(IntentState.AWAITING_APPROVAL)
+        assert asked.reason == "definition_changed"
+        approve(turn)
+        turn.until(IntentState.SETTLED, final=True)
+    assert (len(floor.tools.received("/pay")), len(floor.tools.received("/elsewhere"))) == (0, 1)
+    assert [e["because"] for e in turn.of(EventType.INTENT_AWAITING_APPROVAL)] == [
+        "condition",
+        "definition_changed",
+    ]
+
+
+def test_an_approval_stays_good_where_only_patience_changes(floor: Floor) -> None:
+    turn = floor.turn("pay", key="a", amount=101)
+    approve(turn)
+    floor.put_in_force(
+        pay=PAY.replace("{effect", "{timeout: 7s, max_result: 1000, limits: {rate: 5/s}, effect")
+    )
+    with floor.dispatching():
+        turn.until(IntentState.SETTLED, final=True)
+    assert len(floor.tools.received("/pay")) == 1
+    assert len(turn.of(EventType.INTENT_APPROVED)) == 1
+
+
 def test_a_dispatcher_that_dies_between_claim_and_sending_leaves_a_doubt_and_no_second_question(
     floor: Floor,
 ) -> None:

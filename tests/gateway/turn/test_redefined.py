@@ -1,0 +1,99 @@
+"""Tools that the table redefines while their calls wait: what was approved, and what a call touches."""
+
+from effects.intent import IntentState
+from effects.table import EffectTable
+from gateway.turn.tables import TableInForce
+from ledger.altered import altered
+from tests.gateway.turn.test_approving import Office
+
+MOVED = """
+tools:
+  fire:
+    effect: WRITE
+    writes: ["desk:{name}", "payroll:{name}"]
+    approval: required
+    upstream: {http: "http://elsewhere.test/fire"}
+  wave: {effect: WRITE, writes: ["payroll:{name}"], upstream: {http: "http://elsewhere.test/wave"}}
+"""
+
+
+def moved(version: int = 2) -> TableInForce:
+    return TableInForce(version, EffectTable.parse(MOVED))
+
+
+def test_what_was_approved_under_another_definition_is_asked_for_again() -> None:
+    office = Office()
+    fire = office.asked("fire", name="x")
+    office.approve(fire)
+    assert office.now_of(fire).state is IntentState.RELEASED
+    office.force = moved()
+    assert office.claim(fire) is None
+    asked = office.now_of(fire)
+    assert (asked.state, asked.reason) == (IntentState.AWAITING_APPROVAL, "definition_changed")
+    office.approve(fire)
+    sent = office.claim(fire)
+    assert sent is not None
+    assert sent.upstream.http == "http://elsewhere.test/fire"
+
+
+def test_going_back_to_what_was_approved_does_not_bring_the_approval_back() -> None:
+    office = Office()
+    before = office.force
+    fire = office.asked("fire", name="x")
+    office.approve(fire)
+    office.force = moved()
+    assert office.claim(fire) is None
+    office.force = before
+    assert office.claim(fire) is None
+    assert office.now_of(fire).state is IntentState.AWAITING_APPROVAL
+
+
+def test_an_approval_of_which_no_definition_was_recorded_is_bound_to_the_arguments_alone() -> None:
+    """Ledgers have such approvals from before definitions were recorded."""
+    office = Office()
+    fire = office.asked("fire", name="x")
+    office.approve(fire)
+    approval = office.now_of(fire).approval
+    assert approval is not None
+    assert approval.definition is not None
+    old = altered(office.now_of(fire), approval=altered(approval, definition=None))
+    office.state = office.state.with_intents([old], seq=office.state.seq)
+    office.force = moved()
+    assert office.claim(fire) is not None
+
+
+def test_a_call_is_ordered_by_what_it_touches_where_it_is_sent() -> None:
+    office = Office()
+    fire = office.asked("fire", name="x")
+    office.force = moved()
+    office.approve(fire)
+    released = office.now_of(fire)
+    assert released.footprint.upstream == "http://elsewhere.test:80"
+    assert released.footprint.to_json()["writes"] == ["desk:x", "payroll:x"]
+
+
+def test_a_released_call_whose_tool_moved_is_released_again_before_it_is_sent() -> None:
+    office = Office()
+    note = office.asked("note", name="x")
+    assert note.state is IntentState.RELEASED
+    moved_note = (
+        MOVED
+        + '  note: {effect: WRITE, writes: ["page:{name}"], upstream: {http: "http://third.test/note"}}\n'
+    )
+    office.force = TableInForce(2, EffectTable.parse(moved_note))
+    sent = office.claim(note)
+    assert sent is not None
+    assert sent.upstream.http == "http://third.test/note"
+    assert office.now_of(note).footprint.upstream == "http://third.test:80"
+    assert office.types(note) == ["intent.held", "intent.released", "intent.released", "dispatch.started"]
+
+
+def test_a_tool_that_the_table_no_longer_has_keeps_the_footprint_of_its_calls() -> None:
+    office = Office()
+    fire = office.asked("fire", name="x")
+    office.approve(fire)
+    office.force = TableInForce(2, EffectTable.parse("tools: {}"))
+    assert office.claim(fire) is None
+    refused = office.now_of(fire)
+    assert (refused.state, refused.reason) == (IntentState.REFUSED, "unknown_tool")
+    assert refused.footprint == fire.footprint
