@@ -52,6 +52,7 @@ class Network:
         """One transmission, however long it takes; ``told`` learns what comes back, if anything does."""
         fate = 1.0 if self.calm else self.chance.random()
         loss = 0.2
+        self._watch_class(call)
         if call.tool == PROBE:
             self.counts["probes sent"] += 1
             self._probed.add(call.intent_id)
@@ -98,6 +99,12 @@ class Network:
             self._answers[key] = content
         return content
 
+    def _watch_class(self, call: Assignment) -> None:
+        """As the call sets out: whoever raises a class raises none of what is on its way."""
+        intent = self.store.read(call.commit_key).intents.get(call.intent_id)
+        if call.tool != PROBE and intent is not None and intent.effect > call.effect:
+            self.faults.append(f"{call.intent_id}, a {intent.effect}, was sent as a {call.effect}")
+
     def _watch(self, call: Assignment) -> None:
         """The rule, at the moment of the act."""
         intent = self.store.read(call.commit_key).intents.get(call.intent_id)
@@ -108,8 +115,6 @@ class Network:
         if intent is None or not recorded:
             self.faults.append(f"{call.intent_id} was sent without a record before")
         reads = call.effect is EffectClass.READ_ONLY
-        if intent is not None and intent.effect > call.effect:
-            self.faults.append(f"{call.intent_id}, a {intent.effect}, was sent as a {call.effect}")
         if not reads and (intent is None or intent.block is not BlockState.CLEARED):
             self.faults.append(f"{call.intent_id} had an effect before its block was accepted")
         if call.effect is EffectClass.WRITE and self.acts[call.intent_id]:
