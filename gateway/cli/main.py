@@ -33,7 +33,7 @@ from ledger.errors import (
     UnknownTenant,
 )
 
-COMMANDS = {"serve": "serve", "worker": "serve", "demo": "demo", "decode": "decode", "doctor": "doctor"}
+COMMANDS = {"serve": "serve", "worker": "worker", "demo": "demo", "decode": "decode", "doctor": "doctor"}
 """Single commands, each a function of its name in a module of this package."""
 
 NOUNS = (

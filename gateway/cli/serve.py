@@ -1,8 +1,7 @@
-"""``commitgate serve`` and ``commitgate worker``: the processes that stay."""
+"""``commitgate serve``: the gateway."""
 
 import signal
 import socket
-import threading
 from typing import Annotated
 
 import typer
@@ -10,20 +9,17 @@ import uvicorn
 
 from gateway import failpoints
 from gateway.cli.output import say, write_line
-from gateway.collecting import collect_seldom
+from gateway.cli.staying import begin, watch
 from gateway.database import database
 from gateway.errors import OpenRefused, Unavailable
 from gateway.http.app import create_app
 from gateway.http.guard import is_loopback
 from gateway.http.settings import HttpSettings
-from gateway.logs import configure_logs
 from gateway.metrics import Meter
 from gateway.running import dispatcher_over
 from gateway.sealing import sealing
 from gateway.service.keyring import Keyring
 from gateway.settings import Settings
-from gateway.switching import switch_soon
-from gateway.tracing import configure_traces
 from gateway.upstream.mcp.definitions import Quarantine
 from gateway.wiring import services_over, wire
 from ledger.access.duty import Duty
@@ -42,7 +38,7 @@ def serve(
 ) -> None:
     """Run the gateway, with a dispatcher inside unless --no-dispatch."""
     settings = Settings()
-    _begin(settings, "commitgate-gateway")
+    begin(settings, "commitgate-gateway")
     needs = (Duty.WRITER, *([Duty.DISPATCHER] if dispatch else []), _of_the_log(settings))
     with database(settings, "commitgate-gateway", needs) as engine:
         failpoints.watch(engine)
@@ -59,7 +55,7 @@ def serve(
         meter.watch(
             "commitgate_live_streams", "Live event streams open here.", lambda: app.state.followers.count
         )
-        _watch(meter, quarantine)
+        watch(meter, quarantine)
         listening = _listen(host, port)
         for name in (signal.SIGINT, signal.SIGTERM):
             # uvicorn raises the signal once more when it has ended; what is below must still run then.
@@ -74,51 +70,6 @@ def serve(
                 if running is not None:
                     running.stop()
                 services.keyring.close()
-
-
-def worker(
-    metrics_port: Annotated[
-        int | None,
-        typer.Option(
-            min=0, max=65535, help="Answer GET /metrics on this port of 127.0.0.1; 0: any free one."
-        ),
-    ] = None,
-) -> None:
-    """Run a dispatcher alone; run as many as you like."""
-    settings = Settings()
-    _begin(settings, "commitgate-worker")
-    needs = (Duty.DISPATCHER, *([Duty.SEALER] if settings.seal else []))
-    with database(settings, "commitgate-worker", needs) as engine:
-        failpoints.watch(engine)
-        quarantine, meter = Quarantine(), Meter(engine)
-        _watch(meter, quarantine)
-        running = dispatcher_over(engine, settings, quarantine, observer=meter.tally)
-        ended = threading.Event()
-        for name in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(name, lambda *_: ended.set())
-        with sealing(engine, settings, meter), meter.serving(metrics_port) as metrics:
-            running.start()
-            shown = {} if metrics is None else {"metrics": metrics}
-            write_line({"dispatching": running.worker_id, **shown})
-            ended.wait()
-            running.stop()
-
-
-def _begin(settings: Settings, service: str) -> None:
-    """What every process that stays does first."""
-    configure_logs(settings.log_level)
-    configure_traces(service)
-    failpoints.arm()
-    collect_seldom()
-    switch_soon()
-
-
-def _watch(meter: Meter, quarantine: Quarantine) -> None:
-    meter.watch(
-        "commitgate_quarantined_tools",
-        "Tools of MCP servers that are not called because their definition changed.",
-        lambda: len(quarantine),
-    )
 
 
 def _doors(keyring: Keyring, settings: Settings, host: str) -> bool:

@@ -22,6 +22,7 @@ LOADED = (
     "alembic.script",
     "gateway.cli.main",
     "gateway.cli.serve",
+    "gateway.cli.worker",
     "gateway.upstream.mcp.adapter",
     "tests.crash.planted",
     "gateway.upstream.callables.adapter",
