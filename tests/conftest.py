@@ -9,6 +9,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(skip)
 
 
+@cache
 def _place(path: Path) -> int:
     """Where the tests of a file stand in the run; those of one place keep their order."""
     return next((n for n, folder in enumerate(SLOW) if (ROOT / "tests" / folder) in path.parents), len(SLOW))
