@@ -1,27 +1,36 @@
-"""What a person approves beside the arguments of a call: as what it goes, and where to."""
+"""What an effect table says of a tool that decides where a call goes and what it is there: what a person approves beside the
+arguments, and what a release is decided under.
+"""
 
 from effects.canonical import digest
-from effects.table import Classification
+from effects.tool import Tool
+from effects.upstream import Server
+
+_MEANING = frozenset({"effect", "rules", "reads", "writes", "upstream", "arguments_schema"})
 
 
-def definition(judged: Classification) -> str:
-    """``sha256:<hex>`` of what the table says about where a call goes and what it is there.
+def definition(name: str, tool: Tool, server: Server | None) -> str:
+    """``sha256:<hex>`` of the tool ``name`` as the table has it; ``server``: the MCP server that its upstream names.
 
-    Its class, its footprint, its upstream with all that belongs to it (address, headers by reference, statements, function),
-    the MCP server that it names, and what that tool of the server is pinned to. Not how long it may take, how often it may
-    be called, how its answer is treated, or what is asked for approval: an approval stays good when those change.
+    In it: the pinned class and the rules, the footprint's templates, the upstream with all that belongs to it (kind, address,
+    name of the tool there, function, statements and their role, headers and variables by reference), the server (command or
+    address, headers and variables by reference) with the pin of this tool alone, and the schema of the arguments. All of it
+    counts, whether or not it makes a difference to one call.
+
+    Not in it: how long a call may take, how often and how many at once (``timeout``, ``window``, ``max_result``, ``limits``),
+    how its answer or a doubt is treated (``max_age``, ``mask``, ``probe``), whether it may go early (``open_world``,
+    ``speculate``), who is asked (``approval``, ``approval_expires``), the table's policy and what it says of other tools.
+    Nothing of a call's arguments, so that it may stay where those are redacted.
     """
-    upstream, server = judged.upstream, judged.server
-    called = None if upstream is None else upstream.tool or judged.tool
+    called = tool.upstream.tool or name
+    pins = None if server is None else server.pins
     return digest(
         {
-            "tool": judged.tool,
-            "effect": judged.effect.value,
-            "footprint": judged.footprint.to_json(),
-            "upstream": None if upstream is None else upstream.model_dump(mode="json", exclude_none=True),
+            "tool": name,
+            **tool.model_dump(mode="json", exclude_none=True, by_alias=True, include=set(_MEANING)),
             "server": None
             if server is None
             else server.model_dump(mode="json", exclude_none=True, exclude={"pins"}),
-            "pin": None if server is None or server.pins is None else server.pins.get(called or ""),
+            "pin": None if pins is None else pins.get(called),
         }
     )

@@ -17,6 +17,7 @@ from effects.approval import DEFAULT_EXPIRY, ApprovalRule
 from effects.arguments import ArgumentFault
 from effects.canonical import digest
 from effects.classes import EffectClass
+from effects.definition import definition
 from effects.document import place, read_document
 from effects.errors import EffectTableRefused, LiteralSecretRefused
 from effects.footprint import Footprint, footprint
@@ -38,7 +39,8 @@ class Classification:
     """What the table says about one call.
 
     ``known``: the table names the tool. ``because``: the reason for ``effect``, for a person. Times are
-    seconds. ``fault``: what the tool's schema says against the arguments.
+    seconds. ``fault``: what the tool's schema says against the arguments. ``definition``: digest of what the table says of the
+    tool (``effects.definition``); None where it knows none.
     """
 
     tool: str
@@ -58,6 +60,7 @@ class Classification:
     fault: ArgumentFault | None = None
     probe: Probe | None = None
     limits: Limits | None = None
+    definition: str | None = None
 
 
 class EffectTable(BaseModel):
@@ -123,7 +126,7 @@ class EffectTable(BaseModel):
             footprint=footprint(ruled.effect, entry.reads, entry.writes, entry.upstream.name, arguments),
             because=_because(ruled.verdicts, readable=arguments is not None),
             upstream=entry.upstream,
-            server=None if entry.upstream.mcp is None else self.servers.get(entry.upstream.mcp),
+            server=self._server_of(entry),
             timeout=entry.timeout,
             window=entry.window,
             max_age=entry.max_age,
@@ -133,7 +136,23 @@ class EffectTable(BaseModel):
             fault=_fault(entry, arguments),
             probe=entry.probe,
             limits=entry.limits,
+            definition=self.definition(tool),
         )
+
+    def definition(self, tool: str) -> str | None:
+        """Digest of what the table says of ``tool`` (``effects.definition``); None where it does not know it."""
+        known = self._definitions.get(tool)
+        entry = self.tools.get(tool)
+        if known is None and entry is not None:
+            known = self._definitions[tool] = definition(tool, entry, self._server_of(entry))
+        return known
+
+    @cached_property
+    def _definitions(self) -> dict[str, str]:
+        return {}
+
+    def _server_of(self, entry: Tool) -> Server | None:
+        return None if entry.upstream.mcp is None else self.servers.get(entry.upstream.mcp)
 
     def _refuse_destinations(self) -> None:
         urls = {

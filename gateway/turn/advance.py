@@ -162,7 +162,8 @@ def _refused(unfolding: Unfolding, case: Case, decision: gate.Decision) -> bool:
         return False
     unsent = intent.state in (IntentState.HELD, IntentState.AWAITING_APPROVAL, IntentState.RELEASED)
     if unsent and may_have_happened(intent):
-        if judged.known:
+        # Another place has never seen its key.
+        if judged.known and judged.footprint.upstream == intent.footprint.upstream:
             return False
         doubt_repetition(unfolding, intent)
         return True

@@ -8,7 +8,6 @@ dispatch that it lets go, and must be claimed before it expires. It is asked for
 from datetime import datetime, timedelta
 
 from effects.approval import Because
-from effects.definition import definition
 from effects.intent import IntentState
 from gateway.errors import ApprovalOfOtherArguments, NotAwaitingApproval
 from gateway.turn.standing import Case
@@ -87,7 +86,7 @@ def approve(
         by=by,
         note=note,
         expires_at=(unfolding.now + timedelta(seconds=judged.approval_seconds)).isoformat(),
-        definition=definition(judged),
+        definition=judged.definition,
     )
 
 
@@ -106,7 +105,7 @@ def _redefined(case: Case) -> bool:
     approval = case.intent.approval
     if approval is None or approval.definition is None or approval.spent_on is not None:
         return False
-    return approval.definition != definition(case.judged)
+    return approval.definition != case.judged.definition
 
 
 def _check(intent: Intent, arguments_digest: str | None) -> None:

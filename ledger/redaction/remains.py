@@ -37,7 +37,7 @@ _KEPT: Mapping[EventType, tuple[str, ...]] = {
     EventType.INTENT_REFUSED: ("intent_id", "reason"),
     EventType.INTENT_VOIDED: ("intent_id", "reason"),
     EventType.INTENT_AWAITING_APPROVAL: ("intent_id", "because", "effect", "effect_version"),
-    EventType.INTENT_APPROVED: ("intent_id", "by", "expires_at"),
+    EventType.INTENT_APPROVED: ("intent_id", "by", "expires_at", "definition"),
     EventType.INTENT_DENIED: ("intent_id", "by"),
     EventType.INTENT_ADOPTED: ("intent_id", "from", "attempt", "commit_key"),
     EventType.INTENT_STALE: ("intent_id", "attempt", "because_seq", "from"),

@@ -49,10 +49,11 @@ def _takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def _asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     begin = claim._Claim.__init__
 
-    def let_in(self: Any, *about: Any, **_admitted: bool) -> None:
-        begin(self, *about, admitted=True)
+    def let_in(self: Any, *about: Any, **_admitted: Any) -> None:
+        begin(self, *about, admitted_after=0)
 
     monkeypatch.setattr(claim._Claim, "__init__", let_in)
+    monkeypatch.setattr(claim._Claim, "_is_admitted", lambda _self, _intent: True)
 
 
 def _keeps_no_place(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 
 from effects import speculation
 from effects.classes import EffectClass
-from effects.definition import definition
 from effects.intent import IntentState, Release, ResultStatus
 from ledger.braking.schema import EVERY_TOOL
 from ledger.events import Event, EventType
@@ -102,9 +101,7 @@ class Rules:
         if words and not any(e.type is EventType.DISPATCH_STARTED for e in sent_since):
             expires = datetime.fromisoformat(str(words[-1].payload["expires_at"]))
             table = self.store.tables[-1]
-            if words[-1].payload["definition"] != definition(
-                table.classify(intent.tool, intent.arguments_raw)
-            ):
+            if words[-1].payload["definition"] != table.table.definition(intent.tool or ""):
                 self.faults.append(f"{intent.intent_id} was sent to another {intent.tool} than was approved")
             if event.at >= expires:
                 self.faults.append(f"{intent.intent_id} was sent at {event.at}, approved until {expires}")

@@ -4,7 +4,7 @@ from effects.intent import IntentState
 from effects.table import EffectTable
 from gateway.turn.tables import TableInForce
 from ledger.altered import altered
-from tests.gateway.turn.test_approving import Office
+from tests.gateway.turn.test_approving import TOOLS, Office
 
 MOVED = """
 tools:
@@ -97,3 +97,24 @@ def test_a_tool_that_the_table_no_longer_has_keeps_the_footprint_of_its_calls() 
     refused = office.now_of(fire)
     assert (refused.state, refused.reason) == (IntentState.REFUSED, "unknown_tool")
     assert refused.footprint == fire.footprint
+
+
+def test_a_lost_call_was_sent_again_to_a_place_that_had_never_seen_its_key() -> None:
+    office = Office()
+    put = office.asked("put", name="x")
+    office.approve(put)
+    assert office.claim(put) is not None
+    office.force = TableInForce(2, EffectTable.parse(TOOLS.replace("127.0.0.1:9/put", "127.0.0.1:10/put")))
+    office.lose(office.now_of(put))
+    assert office.now_of(put).state is IntentState.IN_DOUBT
+    assert office.claim(put) is None
+
+
+def test_a_schema_that_changed_is_another_definition() -> None:
+    office = Office()
+    fire = office.asked("fire", name="x")
+    office.approve(fire)
+    stricter = TOOLS.replace("fire: {", "fire: {schema: {type: object, required: [name]}, ")
+    office.force = TableInForce(2, EffectTable.parse(stricter))
+    assert office.claim(fire) is None
+    assert office.now_of(fire).reason == "definition_changed"
