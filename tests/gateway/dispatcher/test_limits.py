@@ -189,13 +189,17 @@ def test_a_limited_tool_was_shut_for_ever_once_the_database_went_away_before_its
         assert not away[0]
 
 
-def test_a_call_whose_retry_came_due_while_it_was_claimed_went_past_the_limits() -> None:
-    force = TableInForce(
-        1, EffectTable.from_document(table().table.document() | {"limits": {"concurrency": 1}})
-    )
+def one_at_a_time() -> tuple[TableInForce, Desk, ReleasedCall]:
+    """A table of which one call runs at once, and a released call under it."""
+    document = table().table.document() | {"limits": {"concurrency": 1}}
+    force = TableInForce(1, EffectTable.from_document(document))
     desk = Desk(force)
     desk.accept(spell("put", name="x"))
-    found = ReleasedCall(StreamName.of("t", "k"), desk.intent("put").intent_id, "put")
+    return force, desk, ReleasedCall(StreamName.of("t", "k"), desk.intent("put").intent_id, "put")
+
+
+def test_a_call_whose_retry_came_due_while_it_was_claimed_went_past_the_limits() -> None:
+    force, desk, found = one_at_a_time()
     desk.claim(desk.intent("put"))
     desk.lose(desk.intent("put"), retry_after=1.0)
     claiming = _Claim(found, "w", DispatcherSettings())
@@ -211,12 +215,7 @@ def test_a_call_whose_retry_came_due_while_it_was_claimed_went_past_the_limits()
 
 def test_a_place_that_was_given_for_an_earlier_attempt_let_a_later_one_in() -> None:
     """Its dispatcher had stood still: another had sent the call twice since, and its place was somebody else's."""
-    force = TableInForce(
-        1, EffectTable.from_document(table().table.document() | {"limits": {"concurrency": 1}})
-    )
-    desk = Desk(force)
-    desk.accept(spell("put", name="x"))
-    found = ReleasedCall(StreamName.of("t", "k"), desk.intent("put").intent_id, "put")
+    force, desk, found = one_at_a_time()
     sleeper = _Claim(found, "sleeper", DispatcherSettings(), admitted_after=0)
     desk.claim(desk.intent("put"))
     desk.lose(desk.intent("put"), retry_after=1.0)
@@ -228,12 +227,7 @@ def test_a_place_that_was_given_for_an_earlier_attempt_let_a_later_one_in() -> N
 
 
 def test_a_place_is_not_used_once_it_may_be_somebody_elses() -> None:
-    force = TableInForce(
-        1, EffectTable.from_document(table().table.document() | {"limits": {"concurrency": 1}})
-    )
-    desk = Desk(force)
-    desk.accept(spell("put", name="x"))
-    found = ReleasedCall(StreamName.of("t", "k"), desk.intent("put").intent_id, "put")
+    force, desk, found = one_at_a_time()
     unfolding = Unfolding(desk.state, desk.now)
     for still, sent in ((False, False), (True, True)):
         claiming = _Claim(

@@ -2,8 +2,11 @@
 
 from effects.intent import IntentState
 from effects.table import EffectTable
+from gateway.turn.standing import Standing
 from gateway.turn.tables import TableInForce
+from gateway.turn.unfolding import Unfolding
 from ledger.altered import altered
+from tests.gateway.turn.desk import spell
 from tests.gateway.turn.test_approving import TOOLS, Office
 
 MOVED = """
@@ -90,10 +93,12 @@ def test_a_released_call_whose_tool_moved_is_released_again_before_it_is_sent() 
 
 def test_a_tool_that_the_table_no_longer_has_keeps_the_footprint_of_its_calls() -> None:
     office = Office()
-    fire = office.asked("fire", name="x")
-    office.approve(fire)
+    end = office.draft(spell("fire", name="x"))
+    fire = office.intent("fire")
     office.force = TableInForce(2, EffectTable.parse("tools: {}"))
-    assert office.claim(fire) is None
+    waiting = Standing(Unfolding(office.state, office.now), office.force).case(fire.intent_id)
+    assert waiting.view.footprint == fire.footprint
+    office.rule(end, end)
     refused = office.now_of(fire)
     assert (refused.state, refused.reason) == (IntentState.REFUSED, "unknown_tool")
     assert refused.footprint == fire.footprint
