@@ -81,7 +81,7 @@ class HttpUpstream:
             if is_unclear(response.status_code):
                 return MaybeSent(f"http_{response.status_code}")
             body, whole = await _body(response, call.max_result)
-            return _answer(response.status_code, resolved.hide(body), whole, call.max_result)
+            return _answer(response.status_code, resolved.hide(body, cut=not whole), whole, call.max_result)
         finally:
             await response.aclose()
 

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -36,17 +36,36 @@ class Resolved:
     values: Mapping[str, str] = field(repr=False)
     secrets: tuple[str, ...] = field(repr=False)
 
-    def hide(self, body: bytes) -> bytes:
+    def hide(self, body: bytes, *, cut: bool = False) -> bytes:
         """``body`` without the secrets, plain or as JSON spells them: a tool that repeats what it was sent must not carry them
-        into the ledger.
+        into the ledger. ``cut``: more came behind it, so what may begin a secret at its end is left out.
         """
+        for spelled in self._spelled():
+            body = body.replace(spelled, HIDDEN.encode())
+        return _without_a_beginning(body, self._spelled()) if cut else body
+
+    def hide_text(self, text: str, longest: int, *, cut: bool = False) -> str:
+        """The first ``longest`` characters of ``text`` without the secrets. What UTF-8 cannot spell is shown escaped."""
+        return self.hide(text.encode("utf-8", "backslashreplace"), cut=cut).decode(errors="ignore")[:longest]
+
+    def _spelled(self) -> list[bytes]:
         # The longest first: one that stands within another must not leave the other's rest behind.
-        for secret in sorted(self.secrets, key=len, reverse=True):
-            if len(secret) >= SHORTEST_HIDDEN:
-                # As JSON first: of a secret with a backslash at its end the plain form would leave the second one behind.
-                for spelled in (json.dumps(secret)[1:-1], secret):
-                    body = body.replace(spelled.encode(), HIDDEN.encode())
-        return body
+        secrets = sorted(
+            (each for each in self.secrets if len(each) >= SHORTEST_HIDDEN), key=len, reverse=True
+        )
+        # As JSON first: of a secret with a backslash at its end the plain form would leave the second one behind.
+        return [form.encode() for secret in secrets for form in (json.dumps(secret)[1:-1], secret)]
+
+
+def _without_a_beginning(body: bytes, secrets: Sequence[bytes]) -> bytes:
+    """``body`` without the longest end that is the beginning of a secret."""
+    lengths = (
+        length
+        for secret in secrets
+        for length in range(min(len(secret) - 1, len(body)), 0, -1)
+        if body.endswith(secret[:length])
+    )
+    return body[: len(body) - max(lengths, default=0)]
 
 
 NOTHING = Resolved({}, ())

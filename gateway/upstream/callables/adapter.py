@@ -14,7 +14,7 @@ from effects.strict_json import JSONRefused, parse
 from gateway.turn.dispatching import Assignment
 from gateway.upstream.callables.frames import RAISED, joined
 from gateway.upstream.callables.pool import Pool
-from gateway.upstream.callables.process import Child, Ended, NotReady
+from gateway.upstream.callables.process import LONGEST_MESSAGE, Child, Ended, NotReady
 from gateway.upstream.content import content_of, refused_in, truncated
 from gateway.upstream.port import Answered, Layer, MaybeSent, NotSent, Reply
 from gateway.upstream.secrets import EVERYTHING, NOTHING, SECRET_MISSING, Resolved, SecretMissing, Secrets
@@ -90,7 +90,9 @@ class CallablesUpstream:
         except asyncio.CancelledError:
             self._give_up(child, task, is_read=call.effect is EffectClass.READ_ONLY)
             raise
-        return _answer(kind, resolved.hide(said), whole, call.max_result)
+        if kind == RAISED:
+            return _refusal(said, resolved, whole, call.max_result)
+        return _answer(resolved.hide(said, cut=not whole), whole, call.max_result)
 
     def _pool(self, place: tuple[str, str], resolved: Resolved) -> Pool:
         known = self._pools.get(place)
@@ -138,9 +140,16 @@ def _body(call: Assignment) -> bytes:
     return joined(json.dumps(context).encode(), call.arguments_raw.encode())
 
 
-def _answer(kind: bytes, said: bytes, whole: bool, limit: int) -> Answered:
+def _refusal(said: bytes, resolved: Resolved, whole: bool, limit: int) -> Answered:
+    error, _, message = said.decode(errors="replace").partition("\n")
+    told = resolved.hide_text(message, LONGEST_MESSAGE, cut=not whole)
+    content = {"error": resolved.hide_text(error, LONGEST_MESSAGE), "message": told}
+    spelled = json.dumps(content).encode()
+    kept = content if len(spelled) <= limit else truncated(spelled, limit)
+    return Answered(ResultStatus.TOOL_ERROR, kept, Layer.TOOL)
+
+
+def _answer(said: bytes, whole: bool, limit: int) -> Answered:
     content = content_of(said) if whole else truncated(said, limit)
-    if kind == RAISED:
-        return Answered(ResultStatus.TOOL_ERROR, content, Layer.TOOL)
     layer = refused_in(content)
     return Answered(ResultStatus.OK if layer is None else ResultStatus.TOOL_ERROR, content, layer)

@@ -18,6 +18,7 @@ from gateway.upstream.callables.frames import (
     ANSWER,
     BEGUN,
     BROKEN,
+    LONGEST_TOLD,
     MAX_BYTES,
     RAISED,
     READY,
@@ -25,8 +26,6 @@ from gateway.upstream.callables.frames import (
     read,
     split,
 )
-
-LONGEST_MESSAGE = 2000
 
 
 def main() -> None:
@@ -45,7 +44,7 @@ def main() -> None:
         try:
             answer = _spelled(_run(function, json.loads(arguments)))
         except Exception as error:  # noqa: BLE001 - it is the tool's own refusal
-            _say(sink, RAISED, json.dumps({"error": type(error).__name__, "message": _told(error)}).encode())
+            _say(sink, RAISED, f"{type(error).__name__}\n".encode() + _told(error))
         else:
             _say(sink, ANSWER, answer)
 
@@ -88,12 +87,13 @@ def _spelled(result: object) -> bytes:
     return spelled[:MAX_BYTES]
 
 
-def _told(error: BaseException) -> Any:
-    return str(error)[:LONGEST_MESSAGE]
+def _told(error: BaseException) -> bytes:
+    # One byte more than is read shows there that it was cut.
+    return str(error).encode("utf-8", "backslashreplace")[: LONGEST_TOLD + 1]
 
 
-def _say(sink: BinaryIO, kind: bytes, body: Any = b"") -> None:
-    sink.write(frame(kind, body.encode() if isinstance(body, str) else body))
+def _say(sink: BinaryIO, kind: bytes, body: bytes = b"") -> None:
+    sink.write(frame(kind, body))
     sink.flush()
 
 

@@ -1,7 +1,8 @@
 """What goes through the pipes between a dispatcher and the process of a function: frames, a kind and so many bytes.
 
 ``READY`` or ``BROKEN`` once, when the module is loaded or is not; then for each ``CALL`` a ``BEGUN`` before the function is
-entered, and ``ANSWER`` or ``RAISED`` behind it.
+entered, and ``ANSWER`` or ``RAISED`` behind it. An error is told as its class, a line end and its message, as it is: only the
+dispatcher knows what of it is secret, and cuts it behind that.
 """
 
 import struct
@@ -11,6 +12,9 @@ HEAD = struct.Struct(">cI")
 READY, BROKEN, BEGUN, ANSWER, RAISED, CALL = b"R", b"B", b"G", b"A", b"X", b"C"
 MAX_BYTES = 64 << 20
 """Bytes of a frame at most."""
+
+LONGEST_TOLD = 1 << 16
+"""Bytes of a ``BROKEN`` or ``RAISED`` at most: much more than is kept, for what stands behind may be the rest of a secret."""
 
 
 def frame(kind: bytes, body: bytes = b"") -> bytes:

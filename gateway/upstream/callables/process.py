@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import Self
 
 from gateway.failpoints import FailPoint, reached
-from gateway.upstream.callables.frames import BEGUN, BROKEN, CALL, HEAD, READY, frame
-from gateway.upstream.callables.overheard import Overheard
+from gateway.upstream.callables.frames import ANSWER, BEGUN, BROKEN, CALL, HEAD, LONGEST_TOLD, READY, frame
+from gateway.upstream.overheard import Overheard
 from gateway.upstream.secrets import Resolved
 
 MODULE = "gateway.upstream.callables.child"
@@ -19,6 +19,9 @@ GRACE = 2.0
 
 LAST_WORDS = 0.5
 """Seconds within which what a process said last is heard behind its end."""
+
+LONGEST_MESSAGE = 2000
+"""Characters of an error's message that are kept."""
 
 LOOK = 0.01
 _INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TZ", "USER", "VIRTUAL_ENV")
@@ -71,9 +74,9 @@ class Child:
             )
         except OSError as error:
             raise NotReady("process_not_started", error.strerror or str(error)) from error
-        child = cls(process, Overheard(function, process.pid, resolved))
+        child = cls(process, Overheard("function", resolved, function=function, pid=process.pid))
         try:
-            kind, said, _ = await child._frame(1 << 16)
+            kind, said, whole = await child._frame(LONGEST_TOLD)
         except Ended:
             await child.end()
             raise NotReady("process_not_started", f"it ended with {process.returncode}") from None
@@ -84,7 +87,8 @@ class Child:
         if kind != READY:
             await child.end()
             code = "function_not_loaded" if kind == BROKEN else "process_not_started"
-            raise NotReady(code, resolved.hide(said).decode(errors="replace"), lasting=True)
+            told = resolved.hide_text(said.decode(errors="replace"), LONGEST_MESSAGE, cut=not whole)
+            raise NotReady(code, told, lasting=True)
         return child
 
     @property
@@ -93,7 +97,8 @@ class Child:
         return self._process.returncode is None and not self._stdout.at_eof()
 
     async def run(self, body: bytes, limit: int) -> tuple[bytes, bytes, bool]:
-        """Make one call: kind and body of its answer, at most ``limit`` bytes of it, and whether that is all. Raises Ended.
+        """Make one call: kind and body of its answer, at most ``limit`` bytes of it, and whether that is all (of what the
+        function raised all that is told, whatever ``limit`` is). Raises Ended.
 
         It must come to its end before the next one.
         """
@@ -142,6 +147,7 @@ class Child:
     async def _frame(self, limit: int) -> tuple[bytes, bytes, bool]:
         try:
             kind, length = HEAD.unpack(await self._stdout.readexactly(HEAD.size))
+            limit = limit if kind == ANSWER else LONGEST_TOLD
             kept = await self._stdout.readexactly(min(length, limit))
             left = length - len(kept)
             while left:

@@ -19,7 +19,7 @@ from effects.strict_json import JSONRefused, parse
 from effects.upstream import Server
 from gateway.turn.dispatching import Assignment
 from gateway.upstream.mcp.access import Access
-from gateway.upstream.mcp.answer import of_error, of_result, unclear, without_secrets
+from gateway.upstream.mcp.answer import of_error, of_result, unclear
 from gateway.upstream.mcp.connection import OPEN_TIMEOUT, RECHECK, Connection, Unreachable
 from gateway.upstream.mcp.definitions import CHANGED, Quarantine
 from gateway.upstream.mcp.line import Arrived
@@ -129,6 +129,7 @@ class McpUpstream:
         self._all = {connection for connection in self._all if not connection.over}
         made = Connection(
             access,
+            alias=place[1],
             secrets=self._secrets,
             open_timeout=self._open_timeout,
             recheck=self._recheck,
@@ -157,10 +158,10 @@ async def _call(
     except Arrived as arrived:
         return of_result(call, arrived.result, connection.resolved)
     except MCPError as error:
-        reply = of_error(call, passage, error.error, in_session=connection.in_session)
-        if passage.status == 404 and connection.in_session:
+        in_session = connection.in_session
+        if passage.status == 404 and in_session:
             connection.expire()
-        return without_secrets(reply, connection.resolved)
+        return of_error(call, passage, error.error, connection.resolved, in_session=in_session)
     finally:
         PASSAGE.reset(entered)
     return unclear(passage, "failed_unread")

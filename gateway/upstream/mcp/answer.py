@@ -42,7 +42,7 @@ _BROKEN_OFF: Final = "Connection closed"
 def of_result(call: Assignment, result: dict[str, Any], told: Resolved = NOTHING) -> Reply:
     """The reply that a JSON-RPC result is. ``told``: secrets that the server knows and the ledger must not."""
     if isinstance(result, Odd):
-        return Answered(ResultStatus.OK, _kept(call, told.hide(result.raw), cut=result.cut))
+        return Answered(ResultStatus.OK, _kept(call, told.hide(result.raw, cut=result.cut), cut=result.cut))
     kind = result.get("resultType")
     if kind == "input_required":
         # It asks for what nobody here gives, and has not done its work.
@@ -56,21 +56,24 @@ def of_result(call: Assignment, result: dict[str, Any], told: Resolved = NOTHING
     return Answered(ResultStatus.OK, content)
 
 
-def of_error(call: Assignment, passage: Passage, error: ErrorData, *, in_session: bool) -> Reply:
+def of_error(
+    call: Assignment, passage: Passage, error: ErrorData, told: Resolved = NOTHING, *, in_session: bool
+) -> Reply:
     """The reply that an error of the SDK stands for, which the server sent or the transport made up.
 
-    ``in_session``: the server knows this connection by a session id, so that HTTP 404 means that it forgot it.
+    ``told``: as in ``of_result``. ``in_session``: the server knows this connection by a session id, so that HTTP 404 means
+    that it forgot it.
     """
     if passage.cut:
-        return Answered(ResultStatus.OK, _kept(call, bytes(passage.body), cut=True))
+        return Answered(ResultStatus.OK, _kept(call, _body(passage, told), cut=True))
     if passage.fault is not None:
         return unclear(passage, passage.fault)
     if passage.status is None:
-        return _over_a_pipe(passage, error)
-    return _over_http(call, passage, error, in_session=in_session)
+        return _without_secrets(_over_a_pipe(passage, error), told)
+    return _without_secrets(_over_http(call, passage, error, told, in_session=in_session), told)
 
 
-def without_secrets(reply: Reply, told: Resolved) -> Reply:
+def _without_secrets(reply: Reply, told: Resolved) -> Reply:
     """``reply`` where its content repeats no secret."""
     if not told.secrets or not isinstance(reply, Answered):
         return reply
@@ -88,7 +91,14 @@ def _over_a_pipe(passage: Passage, error: ErrorData) -> Reply:
     return _protocol_error(_error(error))
 
 
-def _over_http(call: Assignment, passage: Passage, error: ErrorData, *, in_session: bool) -> Reply:
+def _body(passage: Passage, told: Resolved) -> bytes:
+    """What is kept of the answer; of one that is not whole, without what a secret may begin with."""
+    return told.hide(bytes(passage.body), cut=passage.cut or passage.is_stream)
+
+
+def _over_http(
+    call: Assignment, passage: Passage, error: ErrorData, told: Resolved, *, in_session: bool
+) -> Reply:
     status = passage.status or 0
     if is_unclear(status):
         return MaybeSent(f"http_{status}")
@@ -97,15 +107,15 @@ def _over_http(call: Assignment, passage: Passage, error: ErrorData, *, in_sessi
     if status == _NOT_FOUND and in_session and error.code not in (METHOD_NOT_FOUND, INVALID_PARAMS):
         return _expired(call)
     if status >= 300 and not _is_error(passage):
-        said = content_of(bytes(passage.body))
+        said = content_of(_body(passage, told))
         body = {"layer": Layer.TRANSPORT.value, "http_status": status, "body": said}
         return Answered(ResultStatus.TOOL_ERROR, body, Layer.TRANSPORT)
     if _is_lost(passage, error):
         return MaybeSent("connection_lost")
     if not passage.is_stream and not _is_error(passage):
-        return Answered(ResultStatus.OK, _kept(call, bytes(passage.body), cut=False))
+        return Answered(ResultStatus.OK, _kept(call, _body(passage, told), cut=False))
     if passage.is_stream and error.code == PARSE_ERROR:
-        return Answered(ResultStatus.OK, _kept(call, bytes(passage.body), cut=False))
+        return Answered(ResultStatus.OK, _kept(call, _body(passage, told), cut=False))
     return _protocol_error(_error(error))
 
 

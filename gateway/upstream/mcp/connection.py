@@ -29,6 +29,9 @@ RECHECK = 30.0
 PAGES = 100
 """Most pages of a listing that are read."""
 
+LONGEST_TOLD = 300
+"""Characters of what is said of an error."""
+
 SETTLE = 600.0
 """Seconds for which a session that is replaced is kept for the calls in flight."""
 
@@ -51,14 +54,15 @@ class Unreachable(Exception):
 class Connection:
     """A session, opened by ``open`` and kept by a task of its own until it ends, fails or is ``retire``d.
 
-    ``secrets``: what its headers or variables may refer to. ``open_timeout`` and ``recheck`` in seconds. Use it from one
-    event loop.
+    ``alias``: the server's name in logs. ``secrets``: what its headers or variables may refer to. ``open_timeout`` and
+    ``recheck`` in seconds. Use it from one event loop.
     """
 
     def __init__(
         self,
         access: Access,
         *,
+        alias: str = "",
         secrets: Secrets | None = None,
         open_timeout: float = OPEN_TIMEOUT,
         recheck: float = RECHECK,
@@ -67,6 +71,7 @@ class Connection:
         """See the class."""
         self.access = access
         self.in_flight = 0
+        self._alias = alias
         self._open_timeout = open_timeout
         self._recheck = recheck
         self._monotonic = monotonic
@@ -166,7 +171,7 @@ class Connection:
         except SecretMissing as error:
             self._refuse(error.code, str(error))
         except Exception as error:  # noqa: BLE001 - whatever the SDK raises, there is no session
-            self._refuse(self._fault or "handshake_failed", _told(error))
+            self._refuse(self._fault or "handshake_failed", self._told(error))
 
     async def _enter(self, stack: AsyncExitStack) -> ClientSession:
         line = await stack.enter_async_context(self._reach())
@@ -184,7 +189,7 @@ class Connection:
                 yield line
             return
         self._variables = await self.access.resolved(self._secrets)
-        async with stdio_transport(server.command or (), self._variables.values) as (read, write):
+        async with stdio_transport(server.command or (), self._variables, self._alias) as (read, write):
             yield Line(read, write)
 
     async def _stay(self, session: ClientSession) -> None:
@@ -237,13 +242,19 @@ class Connection:
             self._listed_at = None
             if self.in_session:
                 self._expired = True
-            raise Unreachable(self._fault or "tools_not_listed", _told(error)) from error
+            raise Unreachable(self._fault or "tools_not_listed", self._told(error)) from error
         self._tools = list(self._line.listed)
         self._digests = digests(self._tools)
 
     @property
     def _fault(self) -> str | None:
         return None if self._wire is None else self._wire.fault
+
+    def _told(self, error: BaseException) -> str:
+        """What went wrong, which may quote what the server said."""
+        while isinstance(error, BaseExceptionGroup) and error.exceptions:
+            error = error.exceptions[0]
+        return self.resolved.hide_text(f"{type(error).__name__}: {error}", LONGEST_TOLD)
 
     def _refuse(self, code: str, detail: str) -> None:
         if not self._opened.done():
@@ -271,9 +282,3 @@ def _looked_at(opened: asyncio.Future[None]) -> None:
     """Nobody may wait for it any more; asyncio complains about errors that nobody looked at."""
     if not opened.cancelled():
         opened.exception()
-
-
-def _told(error: BaseException) -> str:
-    while isinstance(error, BaseExceptionGroup) and error.exceptions:
-        error = error.exceptions[0]
-    return f"{type(error).__name__}: {error}"[:300]

@@ -8,7 +8,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from types import TracebackType
 from typing import Self
@@ -24,11 +24,17 @@ from mcp_types import JSONRPCError, JSONRPCRequest, RequestId
 from gateway.failpoints import FailPoint, reached
 from gateway.upstream.mcp.lines import Lines, message_of
 from gateway.upstream.mcp.passage import CALL, PASSAGE, Passage
+from gateway.upstream.overheard import Overheard
+from gateway.upstream.secrets import NOTHING, Resolved
 
 CHUNK = 1 << 16
 GRACE = 2.0
 """Seconds that a server has to end after its stdin is closed, and again after SIGTERM."""
 
+LAST_WORDS = 0.5
+"""Seconds within which what it said last is heard behind its end."""
+
+MINUTE = 60.0
 LOOK = 0.01
 """Seconds between looks whether it has ended."""
 
@@ -40,20 +46,23 @@ Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], "Pipe"]
 
 @asynccontextmanager
 async def stdio_transport(
-    command: Sequence[str], variables: Mapping[str, str] | None = None
+    command: Sequence[str], variables: Resolved = NOTHING, alias: str = ""
 ) -> AsyncIterator[Streams]:
     """Start ``command`` and speak to it. Raises OSError where it cannot be started.
 
-    It inherits the few harmless variables of the environment that the SDK names, beside its own; its stderr is ours. At
-    the end its whole process group is ended: first by closing stdin, then by SIGTERM, then by SIGKILL.
+    It inherits the few harmless variables of the environment that the SDK names, beside its own. What it says on stderr is
+    logged under ``alias``, without the secrets of ``variables``. At the end its whole process group is ended: first by
+    closing stdin, then by SIGTERM, then by SIGKILL.
     """
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        env={**get_default_environment(), **(variables or {})},
+        stderr=asyncio.subprocess.PIPE,
+        env={**get_default_environment(), **variables.values},
         start_new_session=True,
     )
+    hearing = _hearing(process, variables, alias)
     inbox, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     pipe = Pipe(process)
     reading = asyncio.create_task(_read(process, inbox, pipe.hear))
@@ -62,7 +71,7 @@ async def stdio_transport(
     finally:
         # First: a reader that waits for a listener would not see the end.
         read.close()
-        await _surely(_end(process, reading))
+        await _surely(_end(process, reading, hearing))
 
 
 class Pipe:
@@ -137,6 +146,12 @@ async def _read(
                     listening = False
 
 
+def _hearing(process: asyncio.subprocess.Process, variables: Resolved, alias: str) -> asyncio.Task[None]:
+    assert process.stderr is not None  # noqa: S101 - it was started with a pipe
+    told = Overheard("mcp_server", variables, seconds=MINUTE, server=alias, pid=process.pid)
+    return asyncio.create_task(told.hear(process.stderr))
+
+
 async def _surely(work: Coroutine[None, None, None]) -> None:
     """Await ``work`` to its end, also when this is cancelled meanwhile: a process would stay behind."""
     task = asyncio.create_task(work)
@@ -150,7 +165,9 @@ async def _surely(work: Coroutine[None, None, None]) -> None:
         raise asyncio.CancelledError
 
 
-async def _end(process: asyncio.subprocess.Process, reading: asyncio.Task[None]) -> None:
+async def _end(
+    process: asyncio.subprocess.Process, reading: asyncio.Task[None], hearing: asyncio.Task[None]
+) -> None:
     assert process.stdin is not None  # noqa: S101 - it was started with a pipe
     with suppress(OSError):
         process.stdin.close()
@@ -161,7 +178,10 @@ async def _end(process: asyncio.subprocess.Process, reading: asyncio.Task[None])
             os.killpg(process.pid, number)
     await _gone(process)
     reading.cancel()
-    await asyncio.gather(reading, return_exceptions=True)
+    # What it said last, if nobody else holds the pipe.
+    await asyncio.wait({hearing}, timeout=LAST_WORDS)
+    hearing.cancel()
+    await asyncio.gather(reading, hearing, return_exceptions=True)
     # A grandchild may hold the pipes; nothing public closes our ends of them.
     transport = getattr(process, "_transport", None)
     if transport is not None:

@@ -143,6 +143,17 @@ async def tell(
     return says({"token": os.environ.get("PEER_TOKEN"), "home": os.environ.get("COMMITGATE_HOME")})
 
 
+async def blurt(
+    _ctx: Context, _params: types.CallToolRequestParams, told: dict[str, Any]
+) -> types.CallToolResult:
+    """Say on stderr what should be kept, and much more than a pipe holds; then answer."""
+    sys.stderr.write(f"I know {os.environ.get('PEER_TOKEN')}\n")
+    for _ in range(told["lines"]):
+        sys.stderr.write("x" * 1000 + "\n")
+    sys.stderr.flush()
+    return says(told["content"])
+
+
 async def announce(
     ctx: Context, _params: types.CallToolRequestParams, told: dict[str, Any]
 ) -> types.CallToolResult:
@@ -174,6 +185,7 @@ ACTS = {
     "chatter": chatter,
     "ask": ask,
     "tell": tell,
+    "blurt": blurt,
     "announce": announce,
     "nonsense": nonsense,
 }

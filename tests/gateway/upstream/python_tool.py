@@ -74,6 +74,10 @@ def blurt(lines: int) -> None:
     raise Collapse("no access with " + secret)
 
 
+def lament(before: int) -> None:
+    raise ValueError("x" * before + os.environ["TOOL_SECRET"] + "y" * 5000)
+
+
 NO_FUNCTION = 1
 
 

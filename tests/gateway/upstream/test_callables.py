@@ -1,6 +1,6 @@
 """Python functions in processes of their own: what all adapters do, and what is theirs."""
 
-import asyncio
+import base64
 import json
 import os
 from collections.abc import Iterator
@@ -16,9 +16,9 @@ from effects.secrets import Reference
 from effects.upstream import Upstream
 from gateway.turn.dispatching import Assignment
 from gateway.upstream.callables.adapter import CallablesUpstream
-from gateway.upstream.callables.overheard import LONGEST_LINE, MOST_LINES, Overheard
+from gateway.upstream.callables.process import LONGEST_MESSAGE
+from gateway.upstream.overheard import LONGEST_LINE
 from gateway.upstream.port import Answered, Layer, MaybeSent, NotSent
-from gateway.upstream.secrets import NOTHING, Resolved
 from tests.gateway.toolserver import eventually
 from tests.gateway.upstream.calls import assignment
 from tests.gateway.upstream.folder_bench import FolderBench
@@ -220,27 +220,39 @@ def test_a_function_that_died_printed_its_secret_to_the_gateways_standard_error(
     assert "swordfish" not in "".join(capfd.readouterr())
 
 
-def test_what_a_function_says_without_end_is_cut_short() -> None:
-    with capture_logs() as lines:
-        asyncio.run(_hear(Overheard("m:f", 1, NOTHING), b"again\n" * 10_000))
-    events = [line["event"] for line in lines]
-    assert events == [*["function_said"] * MOST_LINES, "function_says_more"]
+@pytest.mark.parametrize(("before", "limit"), [(1990, 1 << 20), (1 << 16, 1 << 20), ((1 << 16) - 6, 100)])
+def test_what_a_function_raises_is_cut_behind_the_hiding_of_its_secret(
+    running: Running, monkeypatch: pytest.MonkeyPatch, before: int, limit: int
+) -> None:
+    monkeypatch.setenv("MY_SECRET", "swordfish-1")
+    upstream = Upstream(python=f"{MODULE}:lament", env={"TOOL_SECRET": Reference(env="MY_SECRET")})
+    arguments = f'{{"before": {before}}}'
+    call = assignment(effect=EffectClass.READ_ONLY, upstream=upstream, arguments=arguments, max_result=limit)
+    reply = running.send(call)
+    assert isinstance(reply, Answered)
+    assert (reply.status, reply.layer) == (ResultStatus.TOOL_ERROR, Layer.TOOL)
+    assert isinstance(reply.content, dict)
+    if limit == 100:
+        kept = base64.b64decode(reply.content["raw_base64"])
+    else:
+        kept = reply.content["message"].encode()
+        assert reply.content["error"] == "ValueError"
+        assert len(kept) == LONGEST_MESSAGE
+    assert b"sword" not in kept
 
 
-@pytest.mark.parametrize("at", range(0, 30, 3))
-def test_no_cut_leaves_the_beginning_of_a_secret(at: int) -> None:
-    secret = "swordfish" * 1000
-    told = Overheard("m:f", 1, Resolved({}, (secret,)))
-    with capture_logs() as lines:
-        asyncio.run(_hear(told, b"y" * at + secret.encode() * 20 + b"\n"))
-    assert "sword" not in str(lines)
-
-
-async def _hear(overheard: Overheard, said: bytes) -> None:
-    stderr = asyncio.StreamReader()
-    stderr.feed_data(said)
-    stderr.feed_eof()
-    await overheard.hear(stderr)
+def test_what_a_module_raises_when_it_is_loaded_is_cut_behind_the_hiding_of_its_secret(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_SECRET", "swordfish-1")
+    module = "tests.gateway.upstream.broken_python_tool"
+    upstream = Upstream(python=f"{module}:tool", env={"TOOL_SECRET": Reference(env="MY_SECRET")})
+    reply = running.send(assignment(effect=EffectClass.READ_ONLY, upstream=upstream))
+    assert isinstance(reply, NotSent)
+    assert reply.because == "function_not_loaded"
+    assert reply.detail is not None
+    assert reply.detail.endswith("x[secret]")
+    assert len(reply.detail) == LONGEST_MESSAGE
 
 
 def test_a_variable_that_is_not_there_means_not_sent(running: Running) -> None:

@@ -160,6 +160,15 @@ def test_a_secret_within_another_does_not_keep_it_from_being_hidden() -> None:
     assert told.hide(b"swordfish-and-more, swordfish") == b"[secret], [secret]"
 
 
+@pytest.mark.parametrize("left", range(1, 9))
+def test_what_is_cut_ends_with_no_beginning_of_a_secret(left: int) -> None:
+    told = Resolved({}, ("swordfish", 'sw\\"ordfishes'))
+    for spelled in (b"swordfish", b'sw\\"ordfishes', json.dumps('sw\\"ordfishes')[1:-1].encode()):
+        assert told.hide(b"swordfish, " + spelled[:left], cut=True) == b"[secret], "
+    assert told.hide(b"swor", cut=False) == b"swor"
+    assert told.hide(b"nothing", cut=True) == b"nothing"
+
+
 def test_a_secret_that_is_not_there_means_not_sent(
     server: ToolServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -1,17 +1,20 @@
 """MCP servers that do not do as they should: what was sent, and what is known of it."""
 
+import base64
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from effects.classes import EffectClass
 from effects.intent import ResultStatus
 from effects.secrets import Reference
 from effects.upstream import Server, Upstream
 from gateway.upstream.mcp.adapter import McpUpstream
+from gateway.upstream.overheard import MOST_LINES
 from gateway.upstream.port import Answered, Layer, MaybeSent, NotSent, Reply
 from tests.gateway.toolserver import eventually
 from tests.gateway.upstream.calls import assignment
@@ -272,6 +275,50 @@ def test_a_started_server_gets_the_variables_of_the_table_and_repeats_none_of_it
     assert bench.said(reply.content) == {"token": "[secret]", "home": None}
 
 
+def test_what_a_server_says_on_stderr_is_logged_without_secrets_and_never_blocks_it(
+    shared: dict[str, McpBench], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", "not-for-the-log")
+    bench = of(shared, "stdio")
+    bench.does("blurt", lines=2000, content={"n": 1})
+    server = bench.server.model_copy(update={"env": {"PEER_TOKEN": Reference(env="SHOP_TOKEN")}})
+    with capture_logs() as lines, Running(McpUpstream()) as running:
+        reply = running.send(bench.call(server=server))
+        assert isinstance(reply, Answered)
+        assert bench.said(reply.content) == {"n": 1}
+        eventually(lambda: [line for line in lines if line["event"] == "mcp_server_says_more"])
+    said = [line for line in lines if line["event"] == "mcp_server_said"]
+    assert [line["line"] for line in said][:2] == ["I know [secret]", "x" * 1000]
+    assert {line["server"] for line in said} == {"peer"}
+    assert len(said) == MOST_LINES
+    assert "not-for-the-log" not in str(lines)
+    assert "not-for-the-log" not in "".join(capfd.readouterr())
+
+
+SAYS_ITS_SECRET = """
+import json, os, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        error = {"code": -32000, "message": "x" * 230 + os.environ["PEER_TOKEN"]}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": error}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("secret", ["not-for-the-ledger", "not-for-the-ledger" * 30])
+def test_a_handshake_that_fails_tells_no_secret(
+    monkeypatch: pytest.MonkeyPatch, running: Running, secret: str
+) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", secret)
+    command = (sys.executable, "-c", SAYS_ITS_SECRET)
+    server = Server(command=command, env={"PEER_TOKEN": Reference(env="SHOP_TOKEN")})
+    reply = running.send(assignment(effect=WRITE, server=server, upstream=Upstream(mcp="peer")))
+    assert isinstance(reply, NotSent)
+    assert reply.because == "handshake_failed"
+    assert "[secret]" in str(reply.detail)
+    assert "not-for" not in str(reply.detail)
+
+
 def test_a_server_with_a_url_gets_the_headers_of_the_table(
     shared: dict[str, McpBench], monkeypatch: pytest.MonkeyPatch, running: Running
 ) -> None:
@@ -288,6 +335,28 @@ def test_a_server_with_a_url_gets_the_headers_of_the_table(
     assert isinstance(refused, Answered)
     assert "[secret]" in json.dumps(refused.content)
     assert "not-for-the-ledger" not in json.dumps(refused.content)
+
+
+@pytest.mark.parametrize("code", [200, 403])
+def test_what_is_kept_in_base64_holds_no_secret_either(
+    shared: dict[str, McpBench], monkeypatch: pytest.MonkeyPatch, running: Running, code: int
+) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", "not-for-the-ledger")
+    bench = of(shared, "http")
+    bench.does("status", code=code, body="not-for-the-ledger" + "x" * 2000)
+    headers = {"Authorization": Reference(env="SHOP_TOKEN", prefix="Bearer ")}
+    server = bench.server.model_copy(update={"headers": headers})
+    reply = running.send(bench.call(server=server, max_result=1024))
+    assert isinstance(reply, Answered)
+    assert "not-for" not in "".join(_unpacked(reply.content))
+    assert "[secret]" in "".join(_unpacked(reply.content))
+
+
+def _unpacked(content: object) -> list[str]:
+    if isinstance(content, dict):
+        coded = content.get("raw_base64")
+        return [base64.b64decode(coded).decode()] if coded else [json.dumps(content)]
+    return [json.dumps(content)]
 
 
 @pytest.mark.parametrize("wire", ["stdio", "http"])
