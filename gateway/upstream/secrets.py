@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -75,7 +76,7 @@ NOTHING = Resolved({}, ())
 @dataclass(frozen=True, slots=True)
 class Secrets:
     """What references may lead to. ``env``: patterns of names (``*`` matches anything), ``files``: folders; ``{tenant}``
-    stands for the tenant. ``never``: folders that are this process's own.
+    stands for the tenant. ``never``: folders and files that are this process's own, by whatever name a file is reached.
 
     Without patterns, every variable and file but those of this process itself: its settings, its database's, its home.
     """
@@ -116,19 +117,32 @@ class Secrets:
             # Followed to the end first: a link must not lead out of the folder.
             real = path.resolve(strict=True)
             allowed = any(real.is_relative_to(folder.replace(_TENANT, tenant)) for folder in self.files)
-            if (
-                not allowed
-                or any(real.is_relative_to(own.resolve()) for own in self.never)
-                or not real.is_file()
-            ):
-                return None
-            if real.is_relative_to("/proc"):
+            if not allowed or real.is_relative_to("/proc") or self._is_own(real) or not real.is_file():
                 return None
             with real.open("rb") as file:
+                # Of what was opened: another file may have come under the name meanwhile.
+                if self._has_own_name(os.fstat(file.fileno())):
+                    return None
                 raw = file.read(MAX_BYTES + 1)
             return None if len(raw) > MAX_BYTES else raw.decode().rstrip("\r\n")
         except (OSError, UnicodeError, RuntimeError):
             return None
+
+    def _is_own(self, real: Path) -> bool:
+        return any(real.is_relative_to(own.resolve()) for own in self.never)
+
+    def _has_own_name(self, found: os.stat_result) -> bool:
+        """Whether a file has a name of this process's own, too: it may have been reached by a hard link, or a mount."""
+        return any((each.st_dev, each.st_ino) == (found.st_dev, found.st_ino) for each in _stats(self.never))
+
+
+def _stats(places: Iterable[Path]) -> Iterator[os.stat_result]:
+    """Of the files, and of what lies in the folders themselves; deeper is nothing but a database's."""
+    for place in places:
+        beneath = place.iterdir() if place.is_dir() else (place,)
+        for each in beneath:
+            with suppress(OSError):
+                yield each.stat()
 
 
 EVERYTHING = Secrets()

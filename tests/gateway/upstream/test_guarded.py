@@ -195,6 +195,23 @@ def test_a_secret_that_is_not_there_means_not_sent(
     assert server.received() == []
 
 
+@pytest.mark.parametrize("named", ["folder", "file"])
+def test_a_hard_link_to_the_signing_key_was_read_once(tmp_path: Path, named: str) -> None:
+    """The key was known by its path alone."""
+    home = tmp_path / "home"
+    home.mkdir()
+    key = home / "ledger.key"
+    key.write_text("mine")
+    (tmp_path / "another-name").hardlink_to(key)
+    (tmp_path / "other").write_text("theirs")
+    (tmp_path / "other-link").hardlink_to(tmp_path / "other")
+    rules = Secrets(never=(tmp_path / "not-there", home if named == "folder" else key))
+    with pytest.raises(SecretMissing):
+        rules.resolve("t", {"X-Token": Reference(file=str(tmp_path / "another-name"))})
+    other = Reference(file=str(tmp_path / "other-link"))
+    assert rules.resolve("t", {"X-Token": other}).values == {"X-Token": "theirs"}
+
+
 def test_each_tenant_can_be_kept_to_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("T_a_TOKEN", "of-a")
     (tmp_path / "a").mkdir()
