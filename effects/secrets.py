@@ -77,9 +77,14 @@ def _variables(variables: Mapping[str, Value]) -> Mapping[str, Value]:
     return variables
 
 
+def tells_secret(name: str) -> bool:
+    """Whether what is called so is a secret, as far as its name says."""
+    return _TELLING.search(name) is not None
+
+
 def _literal(name: str, value: str) -> None:
     """The value must not be repeated in what is said of it."""
-    if _TELLING.search(name) is not None:
+    if tells_secret(name):
         raise PydanticCustomError(
             LITERAL_SECRET,
             "{name} holds a secret: refer to it by env: NAME or file: PATH",

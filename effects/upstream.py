@@ -4,12 +4,13 @@ the ledger's own database (interface.md, "Tools (upstreams)").
 
 from functools import lru_cache
 from typing import Annotated, Self
-from urllib.parse import urlsplit
+from urllib.parse import unquote_plus, urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from effects.outbound import refuse_odd_number
-from effects.secrets import Headers, Variables
+from effects.secrets import LITERAL_SECRET, Headers, Variables, tells_secret
 from effects.statements import Statements
 
 _PORTS = {"http": 80, "https": 443}
@@ -38,6 +39,16 @@ def origin(url: str) -> str:
 
 def _checked(url: str) -> str:
     origin(url)
+    # Some servers take a semicolon for an ampersand.
+    for pair in urlsplit(url).query.replace(";", "&").split("&"):
+        name = unquote_plus(pair.partition("=")[0])
+        if tells_secret(name):
+            # The name alone: what stands behind it must not be repeated.
+            raise PydanticCustomError(
+                LITERAL_SECRET,
+                "the URL's query holds a secret ({name}): send it in a header, by env: NAME or file: PATH",
+                {"name": name[:100]},
+            )
     return url
 
 

@@ -50,6 +50,42 @@ def test_a_secret_does_not_stand_in_the_table(name: str) -> None:
     assert SECRET not in str(refused.value)
 
 
+@pytest.mark.parametrize("where", ["tools.t.upstream.http", "servers.s.url"])
+@pytest.mark.parametrize(
+    "query",
+    ["api_key=", "a=1&Api-Key=", "access_token=", "a;key=", "api%5Fkey=", "client_secret=x&b=", "sessionid="],
+)
+def test_a_secret_does_not_stand_in_the_query_of_a_url(where: str, query: str) -> None:
+    url = f"http://127.0.0.1/t?{query}{SECRET}"
+    text = f"tools: {{t: {{effect: WRITE, upstream: {{http: '{url}'}}}}}}"
+    if where.startswith("servers"):
+        text = f"tools: {{}}\nservers: {{s: {{url: '{url}'}}}}"
+    with pytest.raises(LiteralSecretRefused, match=r"header, by env: NAME") as refused:
+        EffectTable.parse(text)
+    assert (refused.value.path, refused.value.code) == (where, "literal_secret")
+    assert SECRET not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "query", ["", "shop=north", "monkey=1", "q=token", "keyboard=de&author=x", "a=api_key"]
+)
+def test_other_queries_may_be(query: str) -> None:
+    url = f"http://127.0.0.1/t?{query}"
+    taken = EffectTable.parse(f"tools: {{t: {{effect: WRITE, upstream: {{http: '{url}'}}}}}}")
+    assert taken.tools["t"].upstream.http == url
+
+
+@pytest.mark.parametrize("user", [f"me:{SECRET}@", f"{SECRET}@", f":{SECRET}@", "@"])
+def test_nobody_stands_before_the_host(user: str) -> None:
+    for text in (
+        f"tools: {{t: {{effect: WRITE, upstream: {{http: 'http://{user}127.0.0.1/t'}}}}}}",
+        f"tools: {{}}\nservers: {{s: {{url: 'http://{user}127.0.0.1/mcp'}}}}",
+    ):
+        with pytest.raises(EffectTableRefused, match="neither a user name") as refused:
+            EffectTable.parse(text)
+        assert SECRET not in str(refused.value)
+
+
 @pytest.mark.parametrize("name", ["X-Shop", "X-Monkey", "Accept-Language", "X-Keyboard", "X-Author"])
 def test_other_headers_may(name: str) -> None:
     taken = EffectTable.parse(table(f"{{{name}: de}}"))
