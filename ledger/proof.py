@@ -10,6 +10,7 @@ from hashlib import sha256
 from json import loads
 from typing import cast
 
+from effects.wording import counted
 from ledger.errors import ProofRefused
 from ledger.evidence.checkpoint import Checkpoint
 from ledger.evidence.note import VerifierKey
@@ -72,7 +73,8 @@ def check_kept(signed: Checkpoint, key: VerifierKey, kept: Iterable[str]) -> int
             raise ProofRefused(f"a checkpoint that was kept is one of {checkpoint.origin}")
         if checkpoint.size == signed.size:
             if checkpoint.root != signed.root:
-                raise ProofRefused(f"the checkpoint of {signed.size} events that was kept has another root")
+                covered = counted(signed.size, "event")
+                raise ProofRefused(f"the checkpoint of {covered} that was kept has another root")
             compared += 1
     return compared
 

@@ -11,6 +11,7 @@ from json import loads
 
 from sqlalchemy import Connection, Engine
 
+from effects.wording import counted
 from ledger.errors import EvidenceRefused, ExportRefused, KeptRefused, LogMissing, NotSealed, TilesBroken
 from ledger.evidence.blanks import spelled_stream
 from ledger.evidence.note import VerifierKey
@@ -91,7 +92,7 @@ def _check_end(state: LogState, until: StoredCheckpoint | None, kept: Iterable[s
     if until is not None:
         if until.size <= state.size:
             return None
-        message = f"a checkpoint of {until.size} events is signed, and the log has {state.size}"
+        message = f"a checkpoint of {counted(until.size, 'event')} is signed, and the log has {state.size}"
         return Fault(Wrong.TRUNCATED, state.size, until.size, 0, message)
     try:
         count = sum(1 for _ in kept)

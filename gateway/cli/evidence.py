@@ -168,8 +168,9 @@ def _verify_proof(
         told: dict[str, object] = {"ok": False, "fault": {"code": error.code, "message": str(error)}}
     else:
         if kept is not None and not compared:
+            covered = counted(signed.size, "event")
             raise InvalidRequest(
-                f"--checkpoints: none that was kept covers just {signed.size} events, as the proof's own does, so they say "
+                f"--checkpoints: none that was kept covers just {covered}, as the proof's own does, so they say "
                 "nothing of it: take one of that size, or an export"
             )
         told = {"ok": True, "index": document["index"], "origin": signed.origin, "size": signed.size}

@@ -21,6 +21,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 from effects.canonical import canonical
 from effects.strict_json import JSONRefused
+from effects.wording import counted
 from ledger.errors import ExportRefused
 from ledger.evidence.checkpoint import Checkpoint
 from ledger.evidence.note import body_of
@@ -115,13 +116,16 @@ class ExportWriter:
         """A signed checkpoint that covers exactly the events written so far."""
         size = Checkpoint.parse(body_of(note)).size
         if size != self._size:
-            raise ExportRefused(f"a checkpoint of {size} events does not belong after {self._size}")
+            raise ExportRefused(
+                f"a checkpoint of {counted(size, 'event')} does not belong after {self._size}"
+            )
         self._number += 1
         self._file.write(CheckpointLine(note, self._number).line())
 
     def _write(self, fields: Iterable[bytes]) -> None:
         if self._size == self._until:
-            raise ExportRefused(f"the checkpoint in the header covers {self._until} events, here is another")
+            covered = counted(self._until, "event")
+            raise ExportRefused(f"the checkpoint in the header covers {covered}, here is another")
         line = b"\t".join((b"%d" % self._size, *fields))
         if b"\n" in line or line.count(b"\t") not in (1, 4):
             raise ExportRefused(

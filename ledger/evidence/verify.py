@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from hashlib import sha256
 
 from effects.canonical import canonical
+from effects.wording import counted
 from ledger.errors import CheckpointRefused, ExportRefused, KeptRefused, NoteRefused
 from ledger.evidence.blanks import Blanks, is_redaction, named_by
 from ledger.evidence.checkpoint import Checkpoint
@@ -179,7 +180,9 @@ class Verification:
                 raise Found(Wrong.INDEX, size - 1, size + 1, f"two events claim index {size - 1}")
             raise self._here(Wrong.INDEX, f"event {size} has to come here")
         if size == self._end.size:
-            raise self._here(Wrong.BEYOND_END, f"the checkpoint in the header covers {size} events")
+            raise self._here(
+                Wrong.BEYOND_END, f"the checkpoint in the header covers {counted(size, 'event')}"
+            )
 
     def check_leaf_hash(self, computed: bytes, written: bytes) -> None:
         """The leaf hash is that of the envelope."""
@@ -243,7 +246,7 @@ class Verification:
         """The checkpoint covers exactly the events before it, and none before it did."""
         size = self._tree.size
         if checkpoint.size != size:
-            message = f"a checkpoint of {checkpoint.size} events stands after {size}"
+            message = f"a checkpoint of {counted(checkpoint.size, 'event')} stands after {size}"
             first = max(self._vouched, min(size, checkpoint.size))
             raise Found(Wrong.MISPLACED, first, max(size, checkpoint.size), message)
         if self._checkpoints and self._vouched == size:
@@ -263,19 +266,24 @@ class Verification:
     def check_kept(self, checkpoint: Checkpoint) -> None:
         """What was signed and kept outside is the tree over the events so far; the next one covers no fewer."""
         if checkpoint.size < self._tree.size:
-            message = f"a checkpoint of {checkpoint.size} events was kept after one of {self._tree.size}"
+            message = (
+                f"a checkpoint of {counted(checkpoint.size, 'event')} was kept after one of {self._tree.size}"
+            )
             raise Found(Wrong.KEPT, checkpoint.size, self._tree.size, message, line=False)
         if checkpoint.root != self._tree.root():
-            message = f"the checkpoint of {checkpoint.size} events that was kept has another root"
+            message = f"the checkpoint of {counted(checkpoint.size, 'event')} that was kept has another root"
             raise Found(Wrong.KEPT_ROOT, self._vouched, self._tree.size, message, line=False)
 
     def check_end(self) -> None:
         """The file reaches the checkpoint in its header, and all that was kept outside."""
         size, end = self._tree.size, self._end.size
         if size < end or not self._checkpoints or self._vouched < end:
-            raise Found(Wrong.TRUNCATED, size, end, f"the file should end with a checkpoint of {end} events")
+            message = f"the file should end with a checkpoint of {counted(end, 'event')}"
+            raise Found(Wrong.TRUNCATED, size, end, message)
         if self._due is not None:
-            message = f"a checkpoint of {self._due.size} events was kept, the file ends after {size}"
+            message = (
+                f"a checkpoint of {counted(self._due.size, 'event')} was kept, the file ends after {size}"
+            )
             raise Found(Wrong.KEPT_BEYOND, size, self._due.size, message, line=False)
 
     def check_redactions(self) -> None:

@@ -368,3 +368,24 @@ def test_every_line_of_an_export_is_read_back_as_it_was_written():
         "Header",
         type(parse_line(lines[1])).__name__,
     ]
+
+
+@pytest.mark.parametrize(
+    ("size", "kept", "message"),
+    [
+        (1, 1, "the file should end with a checkpoint of 1 event"),
+        (2, 2, "the file should end with a checkpoint of 2 events"),
+    ],
+)
+def test_one_event_is_not_1_events(size, kept, message):
+    lines = exported(PLAIN[:size])
+    report = verify(lines[:-1], VERIFIER)
+    assert report.fault is not None
+    assert report.fault.message == message
+
+
+def test_one_event_that_was_kept_is_not_1_events():
+    other = checkpoint(forged_events(0), 1)
+    report = verify(exported(PLAIN), VERIFIER, kept=[other])
+    assert report.fault is not None
+    assert report.fault.message == "the checkpoint of 1 event that was kept has another root"
