@@ -28,7 +28,7 @@ from effects.rules import Verdict, rule
 from effects.secrets import LITERAL_SECRET
 from effects.strict_json import JSONValue
 from effects.tool import DEFAULT_MAX_RESULT, DEFAULT_TIMEOUT, Probe, Tool
-from effects.upstream import Server, Upstream
+from effects.upstream import ACCEPTED_BEFORE, Server, Upstream
 from effects.wording import fault_said
 
 ToolName = Annotated[str, Field(pattern=r"^[^\s\x00-\x1f\x7f]{1,128}$")]
@@ -83,13 +83,15 @@ class EffectTable(BaseModel):
         return cls.from_document(read_document(text))
 
     @classmethod
-    def from_document(cls, document: Mapping[str, JSONValue]) -> Self:
+    def from_document(cls, document: Mapping[str, JSONValue], *, accepted_before: bool = False) -> Self:
         """Read a table from its document. Raises ``EffectTableRefused``, which names the place of the first
-        fault.
+        fault. ``accepted_before``: it was taken once, and secrets in its URLs, refused since, stay readable.
         """
         try:
             # Through JSON: pydantic's strict mode then knows lists from tuples and texts from numbers.
-            table = cls.model_validate_json(json.dumps(document), strict=True)
+            table = cls.model_validate_json(
+                json.dumps(document), strict=True, context={ACCEPTED_BEFORE: accepted_before}
+            )
         except ValidationError as error:
             raise _refused(error) from None
         table._refuse_dangling()

@@ -131,6 +131,5 @@ class EffectTables:
 
 
 def _in_force(event: Event) -> TableInForce:
-    return TableInForce(
-        event.seq, EffectTable.from_document(cast("Mapping[str, JSONValue]", event.payload["table"]))
-    )
+    document = cast("Mapping[str, JSONValue]", event.payload["table"])
+    return TableInForce(event.seq, EffectTable.from_document(document, accepted_before=True))
