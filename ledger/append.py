@@ -61,6 +61,8 @@ AGAIN_THREADS = 4
 T = TypeVar("T")
 _LONGEST_PAUSE = 0.05
 _TURN = 0.05
+_LAST_GROUPS = 15.0
+"""Seconds for which ``close`` waits for what is under way: longer than a statement waits for a lock."""
 
 
 class Ledger:
@@ -136,8 +138,11 @@ class Ledger:
             return extend_lease(connection, stream, intent_id, attempt, epoch, lease_seconds)
 
     def close(self) -> None:
-        """End its own threads, once what was submitted is decided."""
+        """End its own threads, once what was submitted is decided and written; what hangs is left after a while."""
+        # In this order: what a group could not write is decided again, and written by whoever comes first.
+        self._writer.drain(_LAST_GROUPS)
         self._again.shutdown()
+        self._writer.drain(_LAST_GROUPS)
 
     @property
     def databases(self) -> int:

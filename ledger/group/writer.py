@@ -7,7 +7,7 @@ many gather. Where nobody waits (``enqueue``), a thread of the writer's own take
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from threading import Event, Lock, Thread, current_thread
+from threading import Condition, Event, Lock, Thread, current_thread
 from typing import Protocol
 
 from ledger.draft import Draft
@@ -66,7 +66,9 @@ class GroupWriter:
         self._observer = observer
         self._transaction = transaction
         self._lock = Lock()
+        self._idle = Condition(self._lock)
         self._queue: deque[_Waiting] = deque()
+        self._places = places
         self._free = places
         self._parked: list[tuple[Thread, Event]] = []
 
@@ -102,6 +104,11 @@ class GroupWriter:
                 return
             self._free -= 1
         self._take_own_thread()
+
+    def drain(self, within: float) -> bool:
+        """Wait until nothing is under way and nobody's thread holds a connection; False where it takes longer (seconds)."""
+        with self._idle:
+            return self._idle.wait_for(lambda: self._free == self._places and not self._queue, within)
 
     def _leave(self, mine: _Caller) -> None:
         """Pass on the place of a caller that goes before it takes it: interrupted, or written for by another place."""
@@ -157,6 +164,7 @@ class GroupWriter:
         with self._lock:
             if not self._queue:
                 self._free += 1
+                self._idle.notify_all()
                 return False
             heir = next((w for w in self._queue if isinstance(w, _Caller) and not w.leads), None)
             if heir is not None:

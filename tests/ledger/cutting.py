@@ -18,6 +18,7 @@ class Cut(Enum):
     AFTER = "the server carries it out, the answer is lost"
     LATE_COMMIT = "the client is cut off, the server gets it later"
     LATE_LOSS = "the client is cut off, the server's side breaks later"
+    AWAY = "the server never gets it, and answers nobody from then on"
 
 
 class CuttingProxy:
@@ -75,6 +76,9 @@ class CuttingProxy:
         _shut(server)
 
     def _cut(self, cut: Cut, data: bytes, client: socket.socket, server: socket.socket) -> None:
+        if cut is Cut.AWAY:
+            # Before the client can know that it was cut off and comes again.
+            self.close()
         # The client's side is shut before the server speaks, so no answer gets through.
         _shut(client)
         if cut in (Cut.LATE_COMMIT, Cut.LATE_LOSS):

@@ -99,8 +99,7 @@ def test_side_rows_alone_cannot_be_looked_up(cut_ledger, proxy, tenant):
 def test_a_database_that_stays_away_leaves_it_open(proxied, proxy, tenant):
     cut_off(proxied).append(tenant, KEY, these(opened()))
     naps: list[float] = []
-    proxy.later = proxy.close
-    proxy.arm(Cut.LATE_LOSS)
+    proxy.arm(Cut.AWAY)
     with pytest.raises(OutcomeUnknown) as caught:
         cut_off(proxied, sleep=naps.append).append(tenant, KEY, OneMore())
     assert caught.value.code == "commit_outcome_unknown"

@@ -79,6 +79,8 @@ def floor_over(url: str, tools: ToolServer | None = None) -> Iterator["Floor"]:
         finally:
             # A thread of the ledger may decide still for a dispatcher that was stopped, on a connection of the engine.
             floor.ledger.close()
+    # What ran inside the database is not waited for either, and a connection that comes back later is closed by nobody.
+    eventually(lambda: engine.pool.checkedout() == 0)  # type: ignore[attr-defined]
     engine.dispose()
 
 

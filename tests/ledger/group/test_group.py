@@ -331,9 +331,35 @@ def test_who_is_submitted_behind_a_faster_writer_is_told_when_the_ledger_is_clos
     first = ledger.submit(tenant, "first", these(opened()))
     until(lambda: len(watched.groups) == 1)
     futures = [ledger.submit(tenant, key, these(opened(), accepted(0, 1))) for key in KEYS]
-    ledger.close()
+    # As where somebody submits while it is closed.
+    ledger._again.shutdown()
     watched.gate.set()
     first.result(30)
     with pytest.raises(LedgerUnavailable):
         futures[0].result(30)
     assert [future.result(30).state.seq for future in futures[1:]] == [2] * (len(KEYS) - 1)
+
+
+def test_a_group_was_still_under_way_when_the_ledger_was_closed(ledger, engine, tenant, watched):
+    """Whoever then let the pool go left a connection behind that nobody closed."""
+    watched.gate.clear()
+    first = ledger.submit(tenant, "first", these(opened()))
+    until(lambda: len(watched.groups) == 1)
+    behind = ledger.submit(tenant, "behind", these(opened()))
+    with ThreadPoolExecutor(1) as pool:
+        closing = pool.submit(ledger.close)
+        assert not first.done()
+        assert not closing.done()
+        watched.gate.set()
+        closing.result(30)
+    assert [future.done() for future in (first, behind)] == [True, True]
+    assert engine.pool.checkedout() == 0
+
+
+def test_a_group_that_hangs_keeps_nobody_who_closes_for_ever():
+    transaction = Held("a")
+    writer = GroupWriter(transaction)
+    writer.enqueue(told("a"), lambda _verdict: None)
+    assert not writer.drain(0.01)
+    transaction.gates["a"].set()
+    assert writer.drain(30)
