@@ -1,5 +1,5 @@
-"""What an effect table says of a tool that decides where a call goes and what it is there: what a person approves beside
-the arguments.
+"""What an effect table says of a tool that decides where a call goes and what it is there: what a person approves beside the
+arguments, and what a release is decided under.
 """
 
 from effects.canonical import digest

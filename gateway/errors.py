@@ -16,7 +16,7 @@ GatewayError
 │   ├── StaleWriter, WrongRound, WrongStart, WrongEnd, DraftsPending, StreamFinished
 │   ├── SpanNotDrafted, SpanOverlap, SpanOrder
 │   ├── StreamOfAnotherWriter, BatchIdReused, ExistsWithDifferent, NotInDoubt, Redacted
-│   ├── NotAwaitingApproval, ApprovalOfOtherArguments
+│   ├── NotAwaitingApproval, ApprovalOfOtherArguments, ApprovalOfOtherDefinition
 │   └── Contention
 ├── PreconditionFailed (412)
 └── Unavailable (503)
@@ -409,6 +409,13 @@ class ApprovalOfOtherArguments(Conflict):
 
     code = "approval_of_other_arguments"
     title = "The approval is for other arguments"
+
+
+class ApprovalOfOtherDefinition(Conflict):
+    """The approval is for something else than the effect table says of the tool; ``definition`` is the digest of what it says."""
+
+    code = "approval_of_other_definition"
+    title = "The approval is for another definition of the tool"
 
 
 class Redacted(Conflict):

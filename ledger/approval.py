@@ -4,20 +4,30 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from effects.classes import EffectClass
+from effects.footprint import Footprint
 from effects.intent import IntentState
 from ledger.altered import altered
 from ledger.events import Event
-from ledger.state import Approval, Intent
+from ledger.state import Approval, Asked, Intent
 
 
 def asked(intent: Intent, _event: Event, body: Mapping[str, Any]) -> Intent:
     """After ``intent.awaiting_approval``. That a person has to decide stays true, whatever a table says later."""
+    shown = Asked(
+        effect=EffectClass(body["effect"]),
+        effect_version=body["effect_version"],
+        footprint=Footprint.from_json(body["footprint"]) if "footprint" in body else None,
+        upstream=body.get("upstream"),
+        definition=body.get("definition"),
+    )
     return altered(
         intent,
         state=IntentState.AWAITING_APPROVAL,
         reason=body["because"],
         release=None,
         asked_because=body["because"],
+        asked=shown,
         approval=None,
     )
 

@@ -26,6 +26,7 @@ def started(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
         answered_early=intent.release is Release.EARLY,
         approval=approval.spent(intent.approval, body["attempt"]),
         inside=body.get("inside") is True,
+        sent_definition=intent.definition,
         adopted_from=None,
         adopted_attempt=None,
         result_status=None,

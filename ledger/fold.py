@@ -192,6 +192,7 @@ def _released(intent: Intent, event: Event, body: Mapping[str, Any]) -> Intent:
         effect=EffectClass(body["effect"]),
         effect_version=body["effect_version"],
         footprint=Footprint.from_json(body["footprint"]) if "footprint" in body else intent.footprint,
+        definition=body.get("definition"),
         idempotency_key=body.get("idempotency_key"),
         stale=False,
         retry_at=None,

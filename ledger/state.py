@@ -59,6 +59,19 @@ class Approval:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """What a person is shown who has to decide: the class, the footprint, the upstream as the table spells it, and the digest
+    of what the table, in that version, says of the tool (``effects.definition``). None: it was not recorded.
+    """
+
+    effect: EffectClass
+    effect_version: int
+    footprint: Footprint | None = None
+    upstream: Mapping[str, object] | None = None
+    definition: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Intent:
     """One tool call asked for by one block, and how far it has come.
 
@@ -67,7 +80,9 @@ class Intent:
     as a JSON value. ``answered_early``: the answer held belongs to an early release. ``adopted_from``, ``adopted_attempt``:
     the intent and the dispatch whose answer it takes for its own; None where it is one of its own. ``redacted``: its
     arguments, names, footprint and answer were taken away. ``asked_because``: why a person has to decide, once that was
-    asked for or was true when it was held; ``approval``: what the person said. ``detail``: more about ``reason``.
+    asked for or was true when it was held; ``asked``: what was shown then; ``approval``: what the person said. ``definition``:
+    digest of what the table said of its tool at its latest release; ``sent_definition``: at its latest dispatch; None: there
+    was none, or it was not recorded. ``detail``: more about ``reason``.
     ``doubted_at``: when it was last found in doubt, ``probes``: how often it was probed since. ``held_at``, ``cleared_at``,
     ``released_at``: when it was first held, its block cleared, it last released; for people and measurements, never for
     order. ``traceparent``: W3C trace context of the request that asked for it. ``inside``: its latest dispatch runs in the
@@ -127,6 +142,9 @@ class Intent:
     traceparent: str | None = None
     inside: bool = False
     unsent_attempts: int = 0
+    asked: Asked | None = None
+    definition: str | None = None
+    sent_definition: str | None = None
 
     @property
     def place(self) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from gateway.alarms import alarm_doubts
 from gateway.dispatcher.waves import Decide, Waves
 from gateway.service.forks import begin
 from gateway.service.tables import EffectTables
-from gateway.turn.tables import TableInForce
+from gateway.turn.tables import TableInForce, decided_under
 from gateway.turn.unfolding import Unfolding
 from ledger.append import Appended, Change, Ledger
 from ledger.change import SideRow
@@ -94,7 +94,8 @@ class Books:
 
         def change(state: StreamState, found: T) -> Change:
             unfolding = begin(self._ledger, state, self._clock())
-            side = tuple(decide(unfolding, force, found))
+            newest = self._tables.at_least(stream.tenant, decided_under(state), force)
+            side = tuple(decide(unfolding, newest, found))
             return unfolding.change(side)
 
         call = partial(self._ledger.append_with, stream.tenant, stream.commit_key, work, change)

@@ -1,7 +1,8 @@
 """Decisions in waves: what gathers while a wave is decided goes with the next one. They read their streams together, and ask
 for the effect table together.
 
-One look at the newest table serves every decision of a wave, and it begins after the last of them was asked for. No thread
+One look at the newest table serves every decision of a wave, and it begins after the last of them was asked for; who finds
+calls that others decided under a newer one meanwhile looks again. No thread
 waits for a commit, so what a wave has to write goes out together.
 """
 
@@ -17,7 +18,7 @@ import structlog
 
 from gateway.service.forks import begin
 from gateway.service.tables import EffectTables
-from gateway.turn.tables import TableInForce
+from gateway.turn.tables import TableInForce, decided_under
 from gateway.turn.unfolding import Unfolding
 from ledger.append import Appended, Change, Ledger
 from ledger.change import SideRow
@@ -121,7 +122,8 @@ class Waves:
 
         def change(state: StreamState) -> Change:
             unfolding = begin(self._ledger, state, self._clock())
-            side = tuple(asked.decide(unfolding, force))
+            newest = self._tables.at_least(asked.stream.tenant, decided_under(state), force)
+            side = tuple(asked.decide(unfolding, newest))
             return unfolding.change(side)
 
         try:

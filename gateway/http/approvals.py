@@ -32,7 +32,8 @@ def list_approvals(call: Caller) -> JSONResponse:
     dependencies=[Depends(no_precondition)],
 )
 async def decide_approval(request: Request, key: Key, intent_id: IntentId, call: Caller) -> JSONResponse:
-    """Approve or deny a call that awaits it, once. An approval lets it be sent once, with the arguments that it has."""
+    """Approve or deny a call that awaits it, once. An approval lets it be sent once, with the arguments that it has,
+    to the tool as it was asked about."""
     raw = await read_body(request, call.settings.body_limit, JSON)
     return await run_in_threadpool(_decide, call, key, intent_id, raw)
 
@@ -41,7 +42,14 @@ def _decide(call: Call, key: str, intent_id: str, raw: bytes) -> JSONResponse:
     asked = model_of(DecideApproval, json_of(raw))
     approvals, seen = call.services.approvals, asked.arguments_digest
     if asked.decision == "approve":
-        view = approvals.approve(call.principal, key, intent_id, note=asked.reason, arguments_digest=seen)
+        view = approvals.approve(
+            call.principal,
+            key,
+            intent_id,
+            note=asked.reason,
+            arguments_digest=seen,
+            definition=asked.definition,
+        )
     elif asked.reason is None:
         fault = {"place": "reason", "reason": "a denial needs a reason"}
         raise InvalidRequest("reason: a denial needs a reason", errors=[fault])

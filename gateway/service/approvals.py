@@ -1,7 +1,9 @@
 """Approvals: calls that wait for a person, and the person's word (interface.md, ``/v1/approvals``)."""
 
+from typing import cast
+
 from effects.intent import IntentState
-from gateway.errors import InvalidRequest
+from gateway.errors import ApprovalOfOtherDefinition, InvalidRequest
 from gateway.principal import Principal, Role
 from gateway.service.views import View
 from gateway.service.waiting import LISTED, Say, Waiting
@@ -30,23 +32,38 @@ class Approvals(Waiting):
         *,
         note: str | None = None,
         arguments_digest: str | None = None,
+        definition: str | None = None,
     ) -> View:
-        """Let the call be sent once. ``arguments_digest``: that of the arguments the caller has seen.
+        """Let the call be sent once. ``arguments_digest``: that of the arguments the caller has seen; ``definition``: that of
+        what the caller has seen of the tool.
 
-        Raises ``NotAwaitingApproval``, ``ApprovalOfOtherArguments``, ``UnknownIntent``, ``UnknownCommitKey``.
+        Raises ``NotAwaitingApproval``, ``ApprovalOfOtherArguments``, ``UnknownIntent``, ``UnknownCommitKey``, and
+        ``ApprovalOfOtherDefinition``; where the table was changed since it was asked, the call is asked about anew then.
         """
+        asked_anew = False
 
         def say(unfolding: Unfolding, force: TableInForce, intent: Intent) -> None:
-            approving.approve(
-                unfolding,
-                force,
-                intent,
-                by=principal.name,
-                note=note,
-                arguments_digest=arguments_digest,
-            )
+            nonlocal asked_anew
+            asked_anew = approving.ask_anew(unfolding, force, intent_id)
+            if not asked_anew:
+                approving.approve(
+                    unfolding,
+                    force,
+                    intent,
+                    by=principal.name,
+                    note=note,
+                    arguments_digest=arguments_digest,
+                    definition=definition,
+                )
 
-        return self._decide(principal, commit_key, intent_id, say)
+        view = self._decide(principal, commit_key, intent_id, say)
+        if asked_anew:
+            shown = cast("View", view["asked"])["definition"]
+            raise ApprovalOfOtherDefinition(
+                "the effect table was changed since approval was asked for: look at what it says of the tool now",
+                definition=shown,
+            )
+        return view
 
     def deny(
         self,

@@ -27,10 +27,10 @@ _BY_PATH = frozenset({"arguments", "arguments_raw", "content", "result", "call_i
 _EMPTIED = frozenset({"arguments_digest", "idempotency_key"})
 _KEPT_WORDS = """
 accepted adopted_from at attempt attempts because because_seq binding block branch by byte_end byte_start commit_key
-commit_keys cut_at draft_ms drafted_end effect effect_version end epoch expires_at final finished format from head head_after
-index inside intent_id kind layer min_margin mode ordinal params_digest parent redacted release retry_at round rule ruling_id seq
-source span stale start state status target_source tool tries type unsent verdict verify_ms version weight window worker
-writer_epoch
+commit_keys cut_at definition draft_ms drafted_end effect effect_version end epoch expires_at final finished format from head
+head_after index inside intent_id kind layer min_margin mode ordinal params_digest parent redacted release retry_at round rule
+ruling_id seq source span stale start state status target_source tool tries type unsent verdict verify_ms version weight
+window worker writer_epoch
 """
 _KEPT = frozenset(_KEPT_WORDS.split())
 """Members that tell nothing of arguments or results."""
@@ -151,6 +151,8 @@ def _member(name: str, value: object, call: _Call | None) -> object:
         return None
     if call is not None and name in _BY_PATH:
         return call.member(name, value)
+    if name == "asked":
+        return {part: _member(part, said, None) for part, said in cast("View", value).items()}
     if name == "footprint":
         return {side: None if keys is None else [MASKED] for side, keys in cast("View", value).items()}
     return value if isinstance(value, bool) else MASKED

@@ -49,6 +49,12 @@ class EffectTables:
         force = self._current(tenant)
         return force if self._brakes is None else force.under(self._brakes(tenant))
 
+    def at_least(self, tenant: str, version: int, known: TableInForce) -> TableInForce:
+        """``known``, unless that is older than ``version``: then the one in force now. What others have decided under a newer
+        table is not to be decided about under an older one, which a process read a moment ago.
+        """
+        return known if known.version >= version else self.current(tenant)
+
     def _current(self, tenant: str) -> TableInForce:
         # Another database may hold another table under the same version.
         database = self._ledger.databases

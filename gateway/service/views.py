@@ -83,6 +83,7 @@ def intent_view(state: StreamState, intent: Intent, reasons: Reasons, *, provisi
         "idempotency_key": intent.idempotency_key,
         "adopted_from": intent.adopted_from,
         "redacted": intent.redacted,
+        "asked": _asked(intent),
         "approval": _approval(intent),
     }
     if intent.detail is not None:
@@ -124,6 +125,7 @@ def row_view(row: Mapping[str, object]) -> View:
         "footprint": {"reads": None, "writes": None},
         "reason": "stream_unreadable",
         "redacted": False,
+        "asked": None,
         "approval": None,
     }
 
@@ -187,6 +189,20 @@ def reasons_under(unfolding: Unfolding, force: TableInForce) -> Reasons:
             return violation.code
 
     return reason
+
+
+def _asked(intent: Intent) -> View | None:
+    asked = intent.asked
+    if asked is None:
+        return None
+    return {
+        "because": intent.asked_because,
+        "effect": asked.effect.value,
+        "effect_version": asked.effect_version,
+        "footprint": None if asked.footprint is None else asked.footprint.to_json(),
+        "upstream": None if asked.upstream is None else dict(asked.upstream),
+        "definition": asked.definition,
+    }
 
 
 def _approval(intent: Intent) -> View | None:

@@ -18,7 +18,7 @@ from gateway.turn import approving
 from gateway.turn.adopting import adopt, adoptable, answer_redacted, left_alone, too_old, twin_lives
 from gateway.turn.forking import repeats
 from gateway.turn.standing import Case, Standing
-from gateway.turn.tables import TableInForce
+from gateway.turn.tables import TableInForce, other_definition
 from gateway.turn.unfolding import Unfolding
 from ledger.events import EventType
 from ledger.state import Intent
@@ -189,7 +189,7 @@ def _sends(decision: gate.Decision) -> bool:
 
 def _release_or_hold(unfolding: Unfolding, force: TableInForce, case: Case, decision: gate.Decision) -> None:
     intent = case.intent
-    moved = case.effect > intent.effect or case.view.footprint != intent.footprint
+    moved = _moved(case)
     if decision.action in (gate.Action.SEND, gate.Action.SEND_AGAIN):
         released = intent.state is IntentState.RELEASED and intent.release is Release.COMMITTED
         if not released or moved:
@@ -198,11 +198,19 @@ def _release_or_hold(unfolding: Unfolding, force: TableInForce, case: Case, deci
         if intent.state is not IntentState.RELEASED or moved:
             _release(unfolding, force, case, Release.EARLY)
     elif decision.reason == approving.AWAITING and intent.block is BlockState.CLEARED:
-        if intent.state is not IntentState.AWAITING_APPROVAL:
+        if intent.state is not IntentState.AWAITING_APPROVAL or approving.shown_otherwise(case):
             because = Because.FORK_REPEATS if repeats(unfolding.inherited, case) else None
             approving.ask(unfolding, force, case, because)
     elif decision.action is gate.Action.HOLD and intent.state is IntentState.RELEASED:
         hold_again(unfolding, intent, decision.reason)
+
+
+def _moved(case: Case) -> bool:
+    """Whether a release that was decided is about something else than the table says now."""
+    intent = case.intent
+    if case.effect > intent.effect or case.view.footprint != intent.footprint:
+        return True
+    return other_definition(intent.definition, case.judged.definition)
 
 
 def doubt_repetition(unfolding: Unfolding, intent: Intent) -> None:
@@ -250,6 +258,7 @@ def _release(unfolding: Unfolding, force: TableInForce, case: Case, release: Rel
         effect=case.effect.value,
         effect_version=force.version,
         footprint=case.view.footprint.to_json(),
+        definition=case.judged.definition,
         idempotency_key=_key(unfolding, intent) if case.effect is not EffectClass.READ_ONLY else None,
     )
 

@@ -14,7 +14,7 @@ from effects.upstream import Server, Upstream
 from gateway.errors import NotInDoubt
 from gateway.traceparent import TRACE_LABEL, parsed_traceparent
 from gateway.turn.advance import advance, doubt_repetition, hold_again
-from gateway.turn.tables import TableInForce
+from gateway.turn.tables import TableInForce, other_definition
 from gateway.turn.unfolding import Unfolding
 from ledger.events import EventType
 from ledger.state import Intent
@@ -94,6 +94,9 @@ def claim(
         return None
     judged = force.classify(intent.tool, intent.arguments_raw)
     if judged.upstream is None or intent.tool is None:
+        return None
+    if other_definition(intent.definition, judged.definition):
+        # What is sent is what the release was decided about.
         return None
     if not intent.certainly_unsent and not _may_repeat(unfolding, force, intent):
         doubt_repetition(unfolding, intent)
@@ -276,11 +279,15 @@ def resolve(
 def _may_repeat(unfolding: Unfolding, force: TableInForce, intent: Intent) -> bool:
     """Whether a dispatch that may have happened may be followed by another: the tool would recognise the call.
 
-    It would not after an IDEMPOTENT call's window, nor where the effect table now says WRITE of what it said less before.
+    It would not after an IDEMPOTENT call's window, nor where the effect table now says WRITE of what it said less before,
+    nor where it says otherwise of the tool than when the call was sent: whoever is there now may not know its key.
     """
     if intent.effect is EffectClass.READ_ONLY:
         return True
-    window = force.classify(intent.tool, intent.arguments_raw).window
+    judged = force.classify(intent.tool, intent.arguments_raw)
+    if other_definition(intent.sent_definition, judged.definition):
+        return False
+    window = judged.window
     if intent.effect is not EffectClass.IDEMPOTENT or window is None or intent.first_dispatched_at is None:
         return False
     return unfolding.now - intent.first_dispatched_at < timedelta(seconds=window)

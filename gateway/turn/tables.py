@@ -11,6 +11,7 @@ from effects.strict_json import JSONRefused, parse
 from effects.table import Classification, EffectTable
 from effects.typed_texts import typed
 from gateway.turn.brakes import EVERY_TOOL, NONE, Brakes
+from ledger.state import StreamState
 
 REMEMBERED = 10_000
 """Calls whose classification is kept: a call is judged again at every step of its turn."""
@@ -89,6 +90,20 @@ class TableInForce:
             # Not even read: the highest class that the tool's calls can have.
             return replace(self.table.classify(tool, None), fault=TOO_LONG)
         return self.table.classify(tool, arguments(arguments_raw))
+
+
+def other_definition(recorded: str | None, now: str | None) -> bool:
+    """Whether the table in force says otherwise of a tool than it did; of what was not recorded, or is not known now, no."""
+    return recorded is not None and now is not None and recorded != now
+
+
+def decided_under(state: StreamState) -> int:
+    """The newest version of the table that a call of this stream is known to have been decided under; 0: of none."""
+    versions = (
+        max(intent.effect_version, 0 if intent.asked is None else intent.asked.effect_version)
+        for intent in state.intents.values()
+    )
+    return max(versions, default=0)
 
 
 def arguments(raw: str | None) -> Mapping[str, object] | None:

@@ -18,8 +18,10 @@ class DecideApproval(Request):
     """The body. ``reason``: needed to deny, and kept as a note where given to approve.
 
     ``arguments_digest``: that of the arguments the person has seen; refused where the intent's are others.
+    ``definition``: that of what the person has seen of the tool (``asked.definition``); refused where the table says otherwise.
     """
 
     decision: Literal["approve", "deny"]
     reason: Annotated[str, Field(min_length=1, max_length=10_000, pattern=r"\S")] | None = None
     arguments_digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")] | None = None
+    definition: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")] | None = None

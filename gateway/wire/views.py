@@ -25,6 +25,19 @@ class ResultView(Answer):
     content: JsonValue
 
 
+class AskedView(Answer):
+    """What a person is asked about: the call as it would be sent. ``upstream``: as the effect table spells it. ``definition``:
+    digest of what the table, in this version, says of the tool; an approval is good for that alone. Null: not recorded.
+    """
+
+    because: str | None
+    effect: EffectClass
+    effect_version: int
+    footprint: FootprintView | None
+    upstream: JSONObject | None
+    definition: str | None
+
+
 class ApprovalView(Answer):
     """What a person said: the call may be sent once, if it is claimed before it expires."""
 
@@ -37,7 +50,7 @@ class IntentView(Answer):
     """One tool call and what has become of it. ``result`` is there once it is final.
 
     ``redacted``: arguments, names and answer were taken away. ``detail``: more about ``reason``; of refused arguments the
-    ``path`` and ``because``.
+    ``path`` and ``because``. ``asked``: what a person was asked about when that was last so.
     """
 
     commit_key: str
@@ -63,6 +76,7 @@ class IntentView(Answer):
     idempotency_key: str | None
     adopted_from: str | None
     redacted: bool = False
+    asked: AskedView | None = None
     approval: ApprovalView | None = None
     detail: JSONObject | None = None
     result: ResultView | None = None

@@ -44,7 +44,7 @@ def _blank_tokens(tokens: Tokens, seqs: frozenset[int]) -> Tokens:
 
 
 def _blank_intent(intent: Intent, tool: str | None) -> Intent:
-    approval = intent.approval
+    approval, asked = intent.approval, intent.asked
     return replace(
         intent,
         tool=tool,
@@ -53,10 +53,17 @@ def _blank_intent(intent: Intent, tool: str | None) -> Intent:
         approval=None if approval is None else replace(approval, arguments_digest=None, note=None),
         arguments_raw=None,
         arguments_digest=None,
-        footprint=Footprint(None, None, intent.footprint.upstream),
+        footprint=_nameless(intent.footprint),
+        asked=asked
+        if asked is None or asked.footprint is None
+        else replace(asked, footprint=_nameless(asked.footprint)),
         call_id=None,
         idempotency_key=None,
         result_content=None,
         traceparent=None,
         redacted=True,
     )
+
+
+def _nameless(footprint: Footprint) -> Footprint:
+    return Footprint(None, None, footprint.upstream)

@@ -89,6 +89,11 @@ def _forgets_what_it_showed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(approving, "_redefined", lambda _case: False)
 
 
+def _shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(approving, "ask_anew", lambda _unfolding, _force, _intent_id: False)
+    monkeypatch.setattr(approving, "_check_definition", lambda _intent, _now, *, seen: None)
+
+
 PLANTS: Mapping[str, Plant] = {
     "believes a probe that finds nothing while the call may still arrive": _believes_at_once,
     "probes by sending the call itself": _sends_again,
@@ -100,4 +105,5 @@ PLANTS: Mapping[str, Plant] = {
     "does not ask about what a fork repeats": _forgets_its_origin,
     "takes a word that expired": _takes_any_word,
     "sends what was approved under another table": _forgets_what_it_showed,
+    "takes a word about what nobody was shown": _shows_nothing,
 }

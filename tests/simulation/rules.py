@@ -98,15 +98,24 @@ class Rules:
                 + (f", and repeats {repeats}" if repeats else "")
             )
         sent_since = [e for e in past if words and e.seq > words[0].seq]
+        if words and words[-1].payload["definition"] != self._shown(past, words[-1]):
+            self.faults.append(f"{intent.intent_id} {intent.tool} was approved as nobody was shown")
+        defined = self.store.tables[-1].table.definition(intent.tool or "")
+        # Also what is sent again: a word is about one definition, however often its dispatch is lost.
+        if words and words[-1].payload["definition"] != defined:
+            self.faults.append(f"{intent.intent_id} was sent to another {intent.tool} than was approved")
         if words and not any(e.type is EventType.DISPATCH_STARTED for e in sent_since):
             expires = datetime.fromisoformat(str(words[-1].payload["expires_at"]))
-            table = self.store.tables[-1]
-            if words[-1].payload["definition"] != table.table.definition(intent.tool or ""):
-                self.faults.append(f"{intent.intent_id} was sent to another {intent.tool} than was approved")
             if event.at >= expires:
                 self.faults.append(f"{intent.intent_id} was sent at {event.at}, approved until {expires}")
         if repeats and words:
             self.store.counts["fork's repetition sent once approved"] += 1
+
+    @staticmethod
+    def _shown(past: list[Event], word: Event) -> object:
+        """What the person had been asked about when the word was given."""
+        asked = [e for e in past if e.type is EventType.INTENT_AWAITING_APPROVAL and e.seq < word.seq]
+        return asked[-1].payload["definition"] if asked else None
 
     def _repeated(self, fork: StreamState, intent: Intent) -> str | None:
         """The equal WRITE of a message that this one forked from which may have happened by now."""

@@ -98,3 +98,6 @@ class NewestTable:
 
     def current(self, tenant: str) -> TableInForce:
         return self._store.tables[-1].under(self._brakes.of(tenant))
+
+    def at_least(self, tenant: str, version: int, known: TableInForce) -> TableInForce:
+        return known if known.version >= version else self.current(tenant)

@@ -79,6 +79,9 @@ def test_approval_is_asked_for_at_clearing_and_never_before() -> None:
         "arguments_digest": fire.arguments_digest,
         "effect": "WRITE",
         "effect_version": 1,
+        "footprint": {"reads": [], "writes": ["staff:x"], "upstream": "http://127.0.0.1:9"},
+        "upstream": {"http": "http://127.0.0.1:9/fire"},
+        "definition": office.force.table.definition("fire"),
     }
     office.approve(fire)
     assert office.now_of(fire).state is IntentState.RELEASED

@@ -1,7 +1,11 @@
 """Tools that the table redefines while their calls wait: what was approved, and what a call touches."""
 
+import pytest
+
 from effects.intent import IntentState
 from effects.table import EffectTable
+from gateway.errors import ApprovalOfOtherDefinition
+from gateway.turn import approving
 from gateway.turn.standing import Standing
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
@@ -69,6 +73,12 @@ def test_a_call_is_ordered_by_what_it_touches_where_it_is_sent() -> None:
     office = Office()
     fire = office.asked("fire", name="x")
     office.force = moved()
+    with pytest.raises(ApprovalOfOtherDefinition) as refused:
+        office.approve(fire)
+    assert refused.value.extra["definition"] == office.force.table.definition("fire")
+    office.say(lambda unfolding: approving.ask_anew(unfolding, office.force, fire.intent_id))
+    asked = office.now_of(fire)
+    assert (asked.state, asked.reason) == (IntentState.AWAITING_APPROVAL, "definition_changed")
     office.approve(fire)
     released = office.now_of(fire)
     assert released.footprint.upstream == "http://elsewhere.test:80"
