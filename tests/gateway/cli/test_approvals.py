@@ -46,14 +46,20 @@ def test_lists_approves_and_denies(
     assert (code, first["commit_key"], second["commit_key"]) == (0, "k1", "k2")
     assert (first["reason"], first["arguments"]) == ("condition", {"amount": 2})
 
-    code, [approved], _ = run("approve", "k1", first["intent_id"], "--note", "fine", "--format", "json")
+    other = "sha256:" + "0" * 64
+    code, shown, told = run("approve", "k1", first["intent_id"], "--definition", other)
+    assert (code, shown) == (1, [])
+    assert told.startswith("error: approval_of_other_definition: ")
+    seen = ("--definition", first["asked"]["definition"])
+    code, [approved], _ = run(
+        "approve", "k1", first["intent_id"], *seen, "--note", "fine", "--format", "json"
+    )
     assert (code, approved["state"], approved["approval"]["note"]) == (0, "released", "fine")
     code, shown, told = run("approve", "k1", first["intent_id"])
     assert (code, shown) == (1, [])
     assert told.startswith("error: not_awaiting_approval: ")
     assert told.count("\n") == 1
 
-    other = "sha256:" + "0" * 64
     code, _, told = run("deny", "k2", second["intent_id"], "--reason", "no", "--arguments-digest", other)
     assert code == 1
     assert told.startswith("error: approval_of_other_arguments: ")
