@@ -47,6 +47,7 @@ def measured(
     server: BenchServer, *, events: int, limit: float, say: Callable[[str], None]
 ) -> dict[str, object]:
     """All figures. ``events``: how many the ledger is to hold; ``limit``: seconds for one scan."""
+    machine = circumstances()
     streams, held = _fill(server, events)
     say(f"{held:,} events in {streams:,} streams")
     with psycopg.connect(libpq(server.admin_url), autocommit=True) as admin:
@@ -58,7 +59,7 @@ def measured(
         figures[view] = {**_of_one_key(server, view), **_scan(server, view, limit, floor)}
         say(f"{view}: {figures[view]}")
     about = {"events": held, "streams": streams, "scan_limit_s": limit, "floor_scan_s": round(floor, 3)}
-    return {**circumstances(), **about, "views": figures}
+    return {**machine, **about, "views": figures}
 
 
 def _fill(server: BenchServer, events: int) -> tuple[int, int]:

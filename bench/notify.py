@@ -38,6 +38,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
+    about = circumstances()
     with bench_server() as server:
         engine = connect(server.service_url, pool_size=CLIENTS)
         heard = count()
@@ -47,7 +48,7 @@ def main() -> None:
                 for name, places in PLACES.items()
             }
         engine.dispose()
-    told = {"bench": "notify", "clients": CLIENTS, **circumstances(), "heard": next(heard), "arms": figures}
+    told = {"bench": "notify", "clients": CLIENTS, **about, "heard": next(heard), "arms": figures}
     text = json.dumps(told, indent=1)
     print(text)
     if asked.out is not None:

@@ -91,11 +91,12 @@ def dispatch(
     from bench.machine import circumstances
     from bench.server import bench_server
 
+    about = circumstances()
     with bench_server() as server:
         result = dispatching.measured(server, seconds=seconds, rate=rate, with_peers=peer, say=say)
     figures = dispatching.figures(result)
     if json_ is not None:
-        told = {**circumstances(), "figures": figures}
+        told = {**about, "figures": figures}
         json_.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     show_rows(figures, ["figure", "value", "aim", "reached"], format_)
 

@@ -6,12 +6,13 @@ at once do no harm: the answer of one of them is recorded.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from effects.intent import IntentState, ResultStatus
+from effects.limits import Limits
 from gateway.dispatcher.books import Books, Sleep
 from gateway.dispatcher.settings import DispatcherSettings
 from gateway.turn import probing
@@ -19,6 +20,7 @@ from gateway.turn.probing import Found, ProbeCall, Probed
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
 from gateway.upstream.port import Answered, Upstream
+from ledger.braking.admission import Admission, Asking, Refusal
 from ledger.change import SideRow
 from ledger.errors import LedgerError, LedgerUnavailable, UnwritableValue
 from ledger.work import Doubt, Work
@@ -34,7 +36,8 @@ _log = structlog.get_logger(__name__)
 class Prober:
     """Looks for doubts to probe every ``sweep_interval``. ``found_work`` is called when one was settled.
 
-    ``paused(tenant, tool)``: whether nothing may be sent to the tool now; then a probe waits like any other call.
+    ``paused(tenant, tool)``: whether nothing may be sent to the tool now; then a probe waits like any other call. It keeps to
+    the limits of its tool too; of one that takes longer than ``admission.FORGOTTEN`` the place is given away before.
     """
 
     def __init__(
@@ -44,11 +47,13 @@ class Prober:
         upstream: Upstream,
         settings: DispatcherSettings,
         *,
+        worker: str,
         sleep: Sleep,
         found_work: Callable[[], None],
         paused: Paused,
     ) -> None:
-        """See the class."""
+        """``worker``: name of this process's dispatcher, unlike every other's."""
+        self._worker = worker
         self._books = books
         self._work = work
         self._upstream = upstream
@@ -96,6 +101,27 @@ class Prober:
         if await self._paused(doubt.stream.tenant, call.assignment.tool):
             await self._books.ask(self._work.claim_doubt, doubt, self._settings.sweep_interval)
             return False
+        if not look.limits:
+            return await self._claim_and_ask(doubt, call)
+        # Under a name of its own: it is no call of the stream, and another dispatcher may ask for the same doubt.
+        name = f"probe:{self._worker}:{doubt.intent_id}"
+        asking = Asking(doubt.stream, name, call.assignment.attempt, look.limits)
+        answer = await self._books.ask(self._work.admissions.ask, asking)
+        if isinstance(answer, Refusal):
+            wait = max(answer.wait, self._settings.sweep_interval)
+            await self._books.ask(self._work.claim_doubt, doubt, min(wait, LOOKED_AGAIN))
+            return False
+        return await self._ask_admitted(doubt, call, asking, answer)
+
+    async def _ask_admitted(
+        self, doubt: Doubt, call: ProbeCall, asking: Asking, admission: Admission
+    ) -> bool:
+        try:
+            return await self._claim_and_ask(doubt, call)
+        finally:
+            await self._books.ask(self._work.admissions.give_back, asking, admission)
+
+    async def _claim_and_ask(self, doubt: Doubt, call: ProbeCall) -> bool:
         pause = self._settings.probe_pause_after(call.number)
         claimed = await self._books.ask(self._work.claim_doubt, doubt, call.assignment.timeout + pause)
         return claimed and await self._ask(doubt, call)
@@ -130,10 +156,13 @@ class Prober:
 
 
 class _Look:
-    """``due``: what is to be done about the doubt, when it was last looked at. Changes nothing."""
+    """``due``: what is to be done about the doubt, when it was last looked at; ``limits``: those of a probe that is due.
+    Changes nothing.
+    """
 
     def __init__(self, doubt: Doubt, late_wait: float) -> None:
         self.due: ProbeCall | float = float("inf")
+        self.limits: Mapping[str, Limits] = {}
         self._doubt = doubt
         self._late_wait = late_wait
 
@@ -141,6 +170,8 @@ class _Look:
         intent = unfolding.state.intents.get(self._doubt.intent_id)
         if intent is not None and intent.state is IntentState.IN_DOUBT:
             self.due = probing.due(unfolding, force, intent, late_wait=self._late_wait)
+        if isinstance(self.due, ProbeCall):
+            self.limits = force.limits_of(self.due.assignment.tool)
         return ()
 
 

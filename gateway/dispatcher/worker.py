@@ -105,6 +105,7 @@ class Dispatcher:
             work,
             upstream,
             settings,
+            worker=self.worker_id,
             sleep=asyncio.sleep,
             found_work=self.wake,
             paused=self._turnstile.asked_paused,

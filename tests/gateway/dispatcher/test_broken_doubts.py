@@ -49,6 +49,7 @@ def test_doubts_that_cannot_be_decided_once_took_the_places_of_all_others() -> N
         rows,  # type: ignore[arg-type]
         None,  # type: ignore[arg-type]
         DispatcherSettings(probes_at_once=2),
+        worker="w",
         sleep=asyncio.sleep,
         found_work=lambda: None,
         paused=_free,

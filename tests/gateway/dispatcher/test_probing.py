@@ -178,3 +178,31 @@ def test_a_probe_waits_while_its_tool_is_paused(floor: Floor) -> None:
             paused.until(IntentState.SETTLED, final=True).result_status
             is ResultStatus.HAPPENED_UNKNOWN_RESULT
         )
+
+
+def test_probes_did_not_count_against_the_limits_of_the_tool_that_they_ask(floor: Floor) -> None:
+    held = Held(ok({"status": "cancelled"}))
+    floor.put_in_force(cancel=CANCEL, look=LOOK.replace("500ms", "20s, limits: {concurrency: 1}"))
+    floor.tools.behave("/cancel", reset)
+    floor.tools.behave("/look", held)
+    turns = [floor.turn("cancel", id=number) for number in range(3)]
+    with floor.dispatching(FAST_PROBES), floor.dispatching(FAST_PROBES):
+        eventually(lambda: len(floor.tools.received("/look")) == 1)
+        assert running(floor, "look") == 1
+        for turn in turns:
+            turn.until(IntentState.IN_DOUBT)
+        read = floor.turn("look", id=9)
+        # Whoever was let in holds the only place, and a call of the tool waits like the other probes.
+        eventually(lambda: read.intent.state is IntentState.RELEASED)
+        assert len(floor.tools.received("/look")) == 1
+        held.release()
+        for turn in turns:
+            turn.until(IntentState.SETTLED, final=True)
+        read.until(IntentState.SETTLED, final=True)
+        eventually(lambda: running(floor, "look") == 0)
+    assert len(floor.tools.received("/look")) == 4
+
+
+def running(floor: Floor, tool: str) -> int:
+    [use] = [use for use in floor.work.admissions.uses(TENANT) if use.tool == tool]
+    return use.running
