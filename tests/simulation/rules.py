@@ -35,7 +35,8 @@ class Rules:
         for event in events:
             if event.type is EventType.INTENT_RELEASED and event.payload["release"] == Release.EARLY.value:
                 self._budget(after)
-                self._stopped(after.intents[str(event.intent_id)], event)
+                if not self._goes_early_already(commit_key, event):
+                    self._stopped(after.intents[str(event.intent_id)], event)
             elif event.type is EventType.DISPATCH_STARTED:
                 intent = after.intents[str(event.intent_id)]
                 self._limits(commit_key, intent)
@@ -49,6 +50,13 @@ class Rules:
         waiting = [i for i in early if i.state is IntentState.RELEASED or i.open_attempt is not None]
         if len(waiting) > most:
             self.faults.append(f"{after.commit_key} has {len(waiting)} early reads outstanding, not {most}")
+
+    def _goes_early_already(self, commit_key: str, event: Event) -> bool:
+        """Whether the call was let go early before and waits since: it is let go anew where the table says otherwise of it."""
+        past = [e for e in self.store.events[commit_key] if e.intent_id == event.intent_id]
+        last = [e for e in past if e.seq < event.seq][-1]
+        early = last.payload.get("release") == Release.EARLY.value
+        return last.type is EventType.INTENT_RELEASED and early
 
     def _stopped(self, intent: Intent, event: Event) -> None:
         """A tool that stopped sends no read early until it has rested; who has not heard of it yet may, and whose last question
