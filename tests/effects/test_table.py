@@ -202,7 +202,9 @@ def test_the_other_faults_are_counted() -> None:
 
 def test_what_would_be_idle_in_a_lower_class_is_taken_where_a_rule_leads_there() -> None:
     rules = "rules: [{when: 'a == 1', effect: READ_ONLY}, {when: 'a == 2', effect: IDEMPOTENT}]"
-    assert one_tool(f"effect: WRITE, {rules}, window: 1h, max_age: 1m, speculate: true, writes: [a]")
+    table = one_tool(f"effect: WRITE, {rules}, window: 1h, max_age: 1m, speculate: true, writes: [a]")
+    tool = table.tools["t"]
+    assert (tool.window, tool.max_age, tool.speculate) == (3600.0, 60.0, True)
 
 
 @given(st.text(max_size=60) | st.text("{}[]:,-?&*!|>'\"%@` \nat1.#", max_size=40))

@@ -1,5 +1,7 @@
 """What a dispatcher sends, how often, and what it records of it."""
 
+import json
+
 import pytest
 
 from effects.intent import IntentState, ResultStatus
@@ -7,7 +9,8 @@ from gateway.turn.dispatching import Assignment
 from gateway.upstream.port import Answered, Reply
 from ledger.events import EventType
 from ledger.sharding import StreamName
-from tests.gateway.dispatcher.floor import TENANT, Floor, Pauses, with_settings
+from ledger.state import Intent
+from tests.gateway.dispatcher.floor import TENANT, Floor, Pauses, spelled, with_settings
 from tests.gateway.toolserver import Exchange, eventually, half, ok, reset, status
 
 UNCLEAR = [status(503), status(408), status(302), reset, half]
@@ -236,12 +239,32 @@ def test_an_answer_that_cannot_be_written_is_recorded_without_its_content(floor:
 
 def test_writes_of_one_stream_go_in_order_and_streams_run_at_once(floor: Floor) -> None:
     held = floor.tools.hold("/write")
-    turns = [floor.turn("write", key=f"k{n}") for n in range(4)]
+    keys = [two_writes(floor) for _ in range(4)]
     with floor.dispatching():
         floor.tools.await_received("/write", 4)
+        assert sorted(sent(floor)) == sorted((key, "first") for key in keys)
         held.release()
-        for turn in turns:
-            turn.until(IntentState.SETTLED, final=True)
+        eventually(lambda: all(intent.final for key in keys for intent in intents(floor, key)))
+    for key in keys:
+        assert [which for of, which in sent(floor) if of == key] == ["first", "second"]
+
+
+def two_writes(floor: Floor) -> str:
+    """A stream of two accepted WRITE calls."""
+    turn = floor.draft("write", which="first")
+    second = [{"text": spelled("write", {"which": "second"})}]
+    turn.write(EventType.TOKENS_DRAFTED, round=0, start=2, tokens=second)
+    turn.write(EventType.TOKENS_RULED, round=0, start=0, end=3, accepted=3)
+    return turn.key
+
+
+def intents(floor: Floor, key: str) -> list[Intent]:
+    return list(floor.ledger.read(TENANT, key).intents.values())
+
+
+def sent(floor: Floor) -> list[tuple[str, str]]:
+    """Of which stream, and which of its calls, in the order of their arrival."""
+    return [(r.headers["commit-key"], json.loads(r.body)["which"]) for r in floor.tools.received("/write")]
 
 
 def test_no_more_calls_run_than_there_are_places(floor: Floor) -> None:
