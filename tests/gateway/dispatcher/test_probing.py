@@ -120,8 +120,7 @@ def test_a_late_outcome_after_a_probe_has_spoken_is_kept_as_evidence(floor: Floo
     held: Held = floor.tools.hold("/cancel", ok({"done": True}))
     floor.tools.behave("/look", ok({"status": "open"}))
     turn = floor.turn("cancel", id=7)
-    settings = with_settings(probe_pause=0.05, late_wait=20.0, lease_floor=0.3, lease_margin=0.1)
-    with floor.dispatching(settings):
+    with floor.dispatching(with_settings(probe_pause=0.05, late_wait=20.0)):
         turn.until(IntentState.IN_DOUBT)
         # The prober's time runs ahead of the sender's: its request was on its way all the while.
         floor.clock.skip(60.0)
