@@ -142,6 +142,21 @@ class Work:
         )
         return bool(self._ask(statement))
 
+    def put_doubt_off(self, doubt: Doubt, seconds: float) -> None:
+        """Let a doubt that was claimed be found again after so long, instead of when the claim ends."""
+        statement = (
+            update(dispatches)
+            .where(
+                of_stream(dispatches, doubt.stream),
+                dispatches.c.intent_id == doubt.intent_id,
+                dispatches.c.attempt == doubt.attempt,
+                ~dispatches.c.open,
+            )
+            .values(lease_until=func.now() + timedelta(seconds=seconds))
+            .returning(dispatches.c.attempt)
+        )
+        self._ask(statement)
+
     def outcome_recorded(self, stream: StreamName, intent_id: str, attempt: int, type_: EventType) -> bool:
         """Whether the stream holds an event of this type about the attempt."""
         statement = select(

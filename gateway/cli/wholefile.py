@@ -1,5 +1,6 @@
 """Files that a command writes: there as a whole, or as they were."""
 
+import errno
 import fcntl
 import os
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO
 
+_NO_LOCKS = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOLCK)
 _NAMED = 200
 """Bytes of a file's name that its unfinished one repeats."""
 
@@ -53,13 +55,23 @@ def _begun(beside: Path) -> BinaryIO:
         out = beside.open("xb")
         try:
             # Somebody who sweeps may have been faster, and then takes it away.
-            fcntl.flock(out, fcntl.LOCK_EX)
+            _lock(out)
             if os.fstat(out.fileno()).st_nlink:
                 return out
         except BaseException:
             out.close()
+            beside.unlink(missing_ok=True)
             raise
         out.close()
+
+
+def _lock(out: BinaryIO) -> None:
+    try:
+        fcntl.flock(out, fcntl.LOCK_EX)
+    except OSError as error:
+        # A file system without locks: there nothing is swept either.
+        if error.errno not in _NO_LOCKS:
+            raise
 
 
 def _sweep(folder: Path, begins: str) -> None:

@@ -20,7 +20,7 @@ from gateway.turn.probing import Found, ProbeCall, Probed
 from gateway.turn.tables import TableInForce
 from gateway.turn.unfolding import Unfolding
 from gateway.upstream.port import Answered, Upstream
-from ledger.braking.admission import Admission, Asking, Refusal
+from ledger.braking.admission import Asking, Refusal
 from ledger.change import SideRow
 from ledger.errors import LedgerError, LedgerUnavailable, UnwritableValue
 from ledger.work import Doubt, Work
@@ -101,30 +101,29 @@ class Prober:
         if await self._paused(doubt.stream.tenant, call.assignment.tool):
             await self._books.ask(self._work.claim_doubt, doubt, self._settings.sweep_interval)
             return False
+        pause = self._settings.probe_pause_after(call.number)
+        # First of all, so that nobody takes of a limit what another dispatcher is about to use.
+        if not await self._books.ask(self._work.claim_doubt, doubt, call.assignment.timeout + pause):
+            return False
         if not look.limits:
-            return await self._claim_and_ask(doubt, call)
-        # Under a name of its own: it is no call of the stream, and another dispatcher may ask for the same doubt.
+            return await self._ask(doubt, call)
+        return await self._ask_where_there_is_room(doubt, call, look.limits)
+
+    async def _ask_where_there_is_room(
+        self, doubt: Doubt, call: ProbeCall, limits: Mapping[str, Limits]
+    ) -> bool:
+        # Under a name of its own: it is no call of the stream, and another dispatcher may probe the same doubt after this one.
         name = f"probe:{self._worker}:{doubt.intent_id}"
-        asking = Asking(doubt.stream, name, call.assignment.attempt, look.limits)
+        asking = Asking(doubt.stream, name, call.assignment.attempt, limits)
         answer = await self._books.ask(self._work.admissions.ask, asking)
         if isinstance(answer, Refusal):
             wait = max(answer.wait, self._settings.sweep_interval)
-            await self._books.ask(self._work.claim_doubt, doubt, min(wait, LOOKED_AGAIN))
+            await self._books.ask(self._work.put_doubt_off, doubt, min(wait, LOOKED_AGAIN))
             return False
-        return await self._ask_admitted(doubt, call, asking, answer)
-
-    async def _ask_admitted(
-        self, doubt: Doubt, call: ProbeCall, asking: Asking, admission: Admission
-    ) -> bool:
         try:
-            return await self._claim_and_ask(doubt, call)
+            return await self._ask(doubt, call)
         finally:
-            await self._books.ask(self._work.admissions.give_back, asking, admission)
-
-    async def _claim_and_ask(self, doubt: Doubt, call: ProbeCall) -> bool:
-        pause = self._settings.probe_pause_after(call.number)
-        claimed = await self._books.ask(self._work.claim_doubt, doubt, call.assignment.timeout + pause)
-        return claimed and await self._ask(doubt, call)
+            await self._books.ask(self._work.admissions.give_back, asking, answer)
 
     async def _ask(self, doubt: Doubt, call: ProbeCall) -> bool:
         try:

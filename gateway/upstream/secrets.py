@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from effects.secrets import Reference, Value
+from gateway.upstream.spellings import any_spelling
 
 SECRET_MISSING = "secret_missing"  # noqa: S105 - a code
 """Code of a call that was not sent because what a header refers to is not there, or may not be used."""
@@ -16,6 +17,9 @@ SECRET_MISSING = "secret_missing"  # noqa: S105 - a code
 MAX_BYTES = 16 * 1024
 SHORTEST_HIDDEN = 6
 """Characters that a secret must have to be taken out of an answer that repeats it."""
+
+LONGEST_SPELLED = 2048
+"""Characters of a secret of which every spelling is looked for; of a longer one plain and JSON."""
 
 HIDDEN = "[secret]"
 _TENANT = "{tenant}"
@@ -38,24 +42,35 @@ class Resolved:
     secrets: tuple[str, ...] = field(repr=False)
 
     def hide(self, body: bytes, *, cut: bool = False) -> bytes:
-        """``body`` without the secrets, plain or as JSON spells them: a tool that repeats what it was sent must not carry them
-        into the ledger. ``cut``: more came behind it, so what may begin a secret at its end is left out.
+        """``body`` without the secrets, plain or as JSON or a URL spells them: a tool that repeats what it was sent must not
+        carry them into the ledger. ``cut``: more came behind it, so what may begin a secret at its end is left out.
         """
-        for spelled in self._spelled():
-            body = body.replace(spelled, HIDDEN.encode())
-        return _without_a_beginning(body, self._spelled()) if cut else body
+        secrets = self._hidden()
+        escaped = b"\\" in body or b"%" in body
+        for secret in secrets:
+            if escaped and len(secret) <= LONGEST_SPELLED:
+                body = any_spelling(secret).sub(HIDDEN.encode(), body)
+            else:
+                for form in _plain_or_json(secret):
+                    body = body.replace(form, HIDDEN.encode())
+        return (
+            _without_a_beginning(body, [form for each in secrets for form in _plain_or_json(each)])
+            if cut
+            else body
+        )
 
     def hide_text(self, text: str, longest: int, *, cut: bool = False) -> str:
         """The first ``longest`` characters of ``text`` without the secrets. What UTF-8 cannot spell is shown escaped."""
         return self.hide(text.encode("utf-8", "backslashreplace"), cut=cut).decode(errors="ignore")[:longest]
 
-    def _spelled(self) -> list[bytes]:
+    def _hidden(self) -> list[str]:
         # The longest first: one that stands within another must not leave the other's rest behind.
-        secrets = sorted(
-            (each for each in self.secrets if len(each) >= SHORTEST_HIDDEN), key=len, reverse=True
-        )
-        # As JSON first: of a secret with a backslash at its end the plain form would leave the second one behind.
-        return [form.encode() for secret in secrets for form in (json.dumps(secret)[1:-1], secret)]
+        return sorted((each for each in self.secrets if len(each) >= SHORTEST_HIDDEN), key=len, reverse=True)
+
+
+def _plain_or_json(secret: str) -> tuple[bytes, bytes]:
+    # As JSON first: of a secret with a backslash at its end the plain form would leave the second one behind.
+    return json.dumps(secret)[1:-1].encode(), secret.encode()
 
 
 def _without_a_beginning(body: bytes, secrets: Sequence[bytes]) -> bytes:

@@ -72,6 +72,12 @@ class SimulatedWork:
         self._store.licences[name].until = self._store.now() + seconds
         return True
 
+    def put_doubt_off(self, doubt: Doubt, seconds: float) -> None:
+        self._process.asked()
+        row = self._store.licences.get((doubt.stream.commit_key, doubt.intent_id, doubt.attempt))
+        if row is not None and not row.open:
+            row.until = self._store.now() + seconds
+
     def _unclaimed(self, commit_key: str, intent_id: str, attempt: int) -> bool:
         row = self._store.licences.get((commit_key, intent_id, attempt))
         return row is not None and not row.open and row.until < self._store.now()

@@ -1,5 +1,6 @@
 """What a command writes is there as a whole, or nothing has changed; and what is no file is not replaced by one."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -123,3 +124,15 @@ def test_what_is_not_left_of_the_same_file_stays(tmp_path: Path) -> None:
     write(tmp_path / "out")
     kept = [*others, ".out.7.part", ".out.8.part", "out"]
     assert sorted(place.name for place in tmp_path.iterdir()) == sorted(kept)
+
+
+def test_a_file_system_without_locks_let_nothing_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_about: object) -> None:
+        raise OSError(errno.ENOTSUP, "Operation not supported")
+
+    monkeypatch.setattr("gateway.cli.wholefile.fcntl.flock", refused)
+    (tmp_path / ".out.1.part").write_bytes(b"perhaps of somebody who writes")
+    write(tmp_path / "out")
+    assert sorted(place.name for place in tmp_path.iterdir()) == [".out.1.part", "out"]
