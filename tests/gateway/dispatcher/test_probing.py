@@ -12,7 +12,7 @@ from tests.gateway.dispatcher.floor import TENANT, Floor, Turn, with_settings
 from tests.gateway.toolserver import Held, eventually, ok, reset, status
 
 CANCEL = (
-    "{effect: WRITE, writes: ['order:{id}'], timeout: 200ms, upstream: {http: 'URL/cancel'},"
+    "{effect: WRITE, writes: ['order:{id}'], timeout: 1s, upstream: {http: 'URL/cancel'},"
     " probe: {tool: look, arguments: {id: '{id}', what: 'order {id}'}, happened: \"result.status == 'cancelled'\"}}"
 )
 LOOK = "{effect: READ_ONLY, reads: ['order:{id}'], timeout: 500ms, upstream: {http: 'URL/look'}}"
