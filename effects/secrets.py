@@ -77,14 +77,15 @@ def _variables(variables: Mapping[str, Value]) -> Mapping[str, Value]:
     return variables
 
 
-def tells_secret(name: str) -> bool:
-    """Whether what is called so is a secret, as far as its name says."""
-    return _TELLING.search(name) is not None
+def tells_secret(name: str) -> str | None:
+    """The part of a name that says that what is called so is a secret; None where it does not."""
+    found = _TELLING.search(name)
+    return None if found is None else found[0]
 
 
 def _literal(name: str, value: str) -> None:
     """The value must not be repeated in what is said of it."""
-    if tells_secret(name):
+    if tells_secret(name) is not None:
         raise PydanticCustomError(
             LITERAL_SECRET,
             "{name} holds a secret: refer to it by env: NAME or file: PATH",

@@ -47,12 +47,13 @@ def _checked(url: str, info: ValidationInfo) -> str:
     # Some servers take a semicolon for an ampersand.
     for pair in urlsplit(url).query.replace(";", "&").split("&"):
         name = unquote_plus(pair.partition("=")[0])
-        if tells_secret(name):
-            # The name alone: what stands behind it must not be repeated.
+        telling = tells_secret(name)
+        if telling is not None:
+            # What gives it away alone: a value may stand in the name, too.
             raise PydanticCustomError(
                 LITERAL_SECRET,
                 "the URL's query holds a secret ({name}): send it in a header, by env: NAME or file: PATH",
-                {"name": name[:100]},
+                {"name": telling},
             )
     return url
 

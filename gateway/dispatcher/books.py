@@ -90,18 +90,26 @@ class Books:
 
         Raises what ``Ledger.append_with`` raises.
         """
-        force = await self.ask(self._tables.current, stream.tenant)
+        while True:
+            force = await self.ask(self._tables.current, stream.tenant)
+            change = partial(self._change_with, decide, force)
+            call = partial(self._ledger.append_with, stream.tenant, stream.commit_key, work, change)
+            try:
+                appended = await asyncio.get_running_loop().run_in_executor(self._inside, call)
+            except _OlderTable:
+                # Rolled back, and done again: a newer one is not asked for while rows of the stream are locked.
+                continue
+            alarm_doubts(appended)
+            return appended
 
-        def change(state: StreamState, found: T) -> Change:
-            unfolding = begin(self._ledger, state, self._clock())
-            newest = self._tables.at_least(stream.tenant, decided_under(state), force)
-            side = tuple(decide(unfolding, newest, found))
-            return unfolding.change(side)
-
-        call = partial(self._ledger.append_with, stream.tenant, stream.commit_key, work, change)
-        appended = await asyncio.get_running_loop().run_in_executor(self._inside, call)
-        alarm_doubts(appended)
-        return appended
+    def _change_with(
+        self, decide: DecideWith[T], force: TableInForce, state: StreamState, found: T
+    ) -> Change:
+        if decided_under(state) > force.version:
+            raise _OlderTable
+        unfolding = begin(self._ledger, state, self._clock())
+        side = tuple(decide(unfolding, force, found))
+        return unfolding.change(side)
 
     async def insist(self, stream: StreamName, decide: Decide, written: Callable[[], bool]) -> None:
         """Append what ``decide`` makes of the stream, however long the database stays away.
@@ -143,6 +151,10 @@ class Books:
                 except OutcomeUnknown:
                     unsure = True
                     raise
+
+
+class _OlderTable(Exception):
+    """Calls of the stream were decided under a newer table than this process knew when it began."""
 
 
 def _may_pass(error: BaseException) -> bool:

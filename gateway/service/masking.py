@@ -154,8 +154,16 @@ def _member(name: str, value: object, call: _Call | None) -> object:
     if name == "asked":
         return {part: _member(part, said, None) for part, said in cast("View", value).items()}
     if name == "footprint":
-        return {side: None if keys is None else [MASKED] for side, keys in cast("View", value).items()}
+        return {side: _keys(side, keys) for side, keys in cast("View", value).items()}
+    if name == "upstream" and isinstance(value, dict):
+        return dict.fromkeys(value, MASKED)
     return value if isinstance(value, bool) else MASKED
+
+
+def _keys(side: str, keys: object) -> object:
+    if keys is None:
+        return None
+    return MASKED if side == "upstream" else [MASKED]
 
 
 def _read(raw: str | None) -> object:

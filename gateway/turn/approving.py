@@ -90,8 +90,8 @@ def approve(
     ``approval_expires``.
 
     ``arguments_digest``: that of the arguments the person has seen; ``definition``: that of what the person has seen of the
-    tool. Raises ``ApprovalOfOtherArguments`` and ``ApprovalOfOtherDefinition`` where they are not the call's,
-    ``NotAwaitingApproval``. What follows is ``advance``'s.
+    tool, needed where the call was asked about anew because that changed. Raises ``ApprovalOfOtherArguments`` and
+    ``ApprovalOfOtherDefinition`` where they are not the call's, ``NotAwaitingApproval``. What follows is ``advance``'s.
     """
     _check(intent, arguments_digest)
     judged = force.classify(intent.tool, intent.arguments_raw)
@@ -131,9 +131,12 @@ def _redefined(case: Case) -> bool:
 
 def _check_definition(intent: Intent, now: str | None, *, seen: str | None) -> None:
     shown = None if intent.asked is None else intent.asked.definition
-    if other_definition(shown, now) or other_definition(seen, now):
+    # Whoever was asked before the call was asked about anew has seen another tool, and does not know it.
+    unsaid = seen is None and shown is not None and intent.asked_because == Because.DEFINITION_CHANGED
+    if unsaid or other_definition(shown, now) or other_definition(seen, now):
         raise ApprovalOfOtherDefinition(
-            "the table says otherwise of the tool than the approval is about", definition=now
+            "the effect table was changed since approval was asked for at first: name the definition that you have seen",
+            definition=now,
         )
 
 

@@ -16,7 +16,7 @@ from effects.rules import Verdict
 from effects.table import Classification
 from effects.tool import Probe
 from gateway.turn.dispatching import Assignment, resolve
-from gateway.turn.tables import TableInForce, arguments
+from gateway.turn.tables import TableInForce, arguments, other_definition
 from gateway.turn.unfolding import Unfolding
 from ledger.events import EventType
 from ledger.state import Intent
@@ -68,6 +68,9 @@ def due(unfolding: Unfolding, force: TableInForce, intent: Intent, *, late_wait:
     """
     judged = force.classify(intent.tool, intent.arguments_raw)
     if intent.state is not IntentState.IN_DOUBT or intent.doubted_at is None:
+        return float("inf")
+    if other_definition(intent.sent_definition, judged.definition):
+        # Whoever would be asked now is not whom it was sent to.
         return float("inf")
     if judged.probe is None or intent.redacted or intent.probes >= MAX_PROBES:
         return float("inf")

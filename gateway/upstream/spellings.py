@@ -23,7 +23,7 @@ def any_spelling(text: str) -> re.Pattern[bytes]:
 
 def _spelled(char: str, times: int) -> bytes:
     """A character that stands so often in a row."""
-    others = [_by_number(char), _percent(char)]
+    others = [_by_number(char), _in_python(char), _percent(char)]
     if char == "\\":
         # Each is one backslash or, at each level, twice as many.
         plain = rb"\\{%d,%d}" % (times, 4 * times)
@@ -39,6 +39,11 @@ def _spelled(char: str, times: int) -> bytes:
 def _by_number(char: str) -> bytes:
     units = char.encode("utf-16-be").hex()
     return b"".join(_SOME + b"u" + _digits(units[at : at + 4]) for at in range(0, len(units), 4))
+
+
+def _in_python(char: str) -> bytes:
+    # As ``repr`` shows what is not printable, and JSON that was made of bytes.
+    return b"".join(_SOME + b"x" + _digits(f"{byte:02x}") for byte in char.encode())
 
 
 def _percent(char: str) -> bytes:

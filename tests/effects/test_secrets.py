@@ -66,6 +66,16 @@ def test_a_secret_does_not_stand_in_the_query_of_a_url(where: str, query: str) -
     assert SECRET not in str(refused.value)
 
 
+@pytest.mark.parametrize("query", ["token%3D", "token:", "%0d%0atoken%3d"])
+def test_a_refusal_repeats_no_value_that_stands_in_a_name(query: str) -> None:
+    with pytest.raises(LiteralSecretRefused) as refused:
+        EffectTable.parse(
+            f"tools: {{t: {{effect: WRITE, upstream: {{http: 'http://127.0.0.1/t?{query}{SECRET}'}}}}}}"
+        )
+    assert SECRET not in str(refused.value)
+    assert str(refused.value).isprintable()
+
+
 @pytest.mark.parametrize(
     "query", ["", "shop=north", "monkey=1", "q=token", "keyboard=de&author=x", "a=api_key"]
 )

@@ -69,7 +69,10 @@ class Person:
     def _decide(self, commit_key: str, intent: Intent) -> None:
         if self._chance.random() < 0.7:
             self._counts["approved"] += 1
-            self._gateways.ask(lambda gateway: gateway.approvals.approve(WHO, commit_key, intent.intent_id))
+            seen = None if intent.asked is None else intent.asked.definition
+            self._gateways.ask(
+                lambda gateway: gateway.approvals.approve(WHO, commit_key, intent.intent_id, definition=seen)
+            )
             return
         self._counts["denied"] += 1
         self._gateways.ask(

@@ -29,7 +29,9 @@ def floor(floor: Floor) -> Floor:
 def approve(turn: Turn) -> View:
     floor = turn.floor
     approvals = Approvals(floor.engine, floor.ledger, floor.tables, floor.clock)
-    return approvals.approve(everyone(TENANT), turn.key, turn.intent.intent_id)
+    intent = turn.intent
+    seen = None if intent.asked is None else intent.asked.definition
+    return approvals.approve(everyone(TENANT), turn.key, intent.intent_id, definition=seen)
 
 
 def test_a_call_waits_for_a_person_and_is_then_sent_once(floor: Floor) -> None:

@@ -205,3 +205,31 @@ def test_probes_did_not_count_against_the_limits_of_the_tool_that_they_ask(floor
 def running(floor: Floor, tool: str) -> int:
     [use] = [use for use in floor.work.admissions.uses(TENANT) if use.tool == tool]
     return use.running
+
+
+def test_a_place_that_never_saw_the_call_settled_its_doubt(floor: Floor) -> None:
+    """It was sent to one place, and the table moved the tool and its probe to another."""
+    floor.tools.behave("/cancel", reset)
+    floor.tools.behave("/b/look", ok({"status": "open"}))
+    floor.put_in_force(cancel=CANCEL, look=LOOK)
+    turn = floor.turn("cancel", id=7)
+    with floor.dispatching(with_settings(sweep_interval=3600.0)):
+        turn.until(IntentState.IN_DOUBT)
+    floor.put_in_force(cancel=CANCEL.replace("URL/", "URL/b/"), look=LOOK.replace("URL/", "URL/b/"))
+    floor.clock.skip(60)
+    with floor.dispatching(FAST_PROBES):
+        floor.turn("read").until(IntentState.SETTLED)
+        eventually(lambda: floor.work.doubts(range(256), 10) == [])
+    assert turn.intent.state is IntentState.IN_DOUBT
+    assert floor.tools.received("/b/look") == []
+
+
+def test_who_was_refused_a_place_took_the_doubt_away_from_who_was_let_in(floor: Floor) -> None:
+    floor.tools.behave("/cancel", reset)
+    floor.tools.behave("/look", ok({"status": "cancelled"}))
+    floor.put_in_force(cancel=CANCEL, look=LOOK.replace("500ms", "5s, limits: {rate: 100/h}"))
+    turns = [floor.turn("cancel", id=number) for number in range(8)]
+    with floor.dispatching(FAST_PROBES), floor.dispatching(FAST_PROBES):
+        for turn in turns:
+            turn.until(IntentState.SETTLED, final=True)
+    assert len(floor.tools.received("/look")) == len(turns)

@@ -66,7 +66,8 @@ def test_an_approval_is_void_once_the_tool_is_elsewhere(front: Front) -> None:
         i["intent_id"] for i in front.client.get("/v1/approvals").json()["approvals"]
     ]
     assert asked(front, intent) == ["required", "definition_changed"]
-    assert front.client.post(path(intent), json={"decision": "approve"}).json()["state"] == "released"
+    body = {"decision": "approve", "definition": again["asked"]["definition"]}
+    assert front.client.post(path(intent), json=body).json()["state"] == "released"
     front.dispatch(intent["commit_key"], intent["intent_id"])
     [released] = [e for e in events(front, intent) if e["type"] == "intent.released"][1:]
     assert released["footprint"]["upstream"] == "http://127.0.0.1:10"
@@ -107,3 +108,15 @@ def test_a_change_of_patience_voids_no_approval(front: Front) -> None:
     front.dispatch(intent["commit_key"], intent["intent_id"])
     assert shown(front, intent)["state"] == "dispatched"
     assert asked(front, intent) == ["required"]
+
+
+def test_the_second_of_two_who_had_seen_the_old_page_approved_the_new_tool(front: Front) -> None:
+    """The first one's word asks about it anew, and so does whatever else moves the stream."""
+    intent = front.awaiting_approval(name="x")
+    put_in_force(front, redefined(upstream={"http": ELSEWHERE}))
+    for _ in range(3):
+        refused = front.client.post(path(intent), json={"decision": "approve"})
+        assert problem(refused) == (409, "approval_of_other_definition")
+    assert asked(front, intent) == ["required", "definition_changed"]
+    body = {"decision": "approve", "definition": refused.json()["definition"]}
+    assert front.client.post(path(intent), json=body).json()["state"] == "released"

@@ -46,10 +46,11 @@ class Office(Desk):
         self._take(unfolding)
 
     def approve(self, intent: Intent, digest: str | None = None) -> None:
+        now = self.now_of(intent)
+        seen = None if now.asked is None else now.asked.definition
+        about = {"arguments_digest": digest, "definition": seen}
         self.say(
-            lambda unfolding: approving.approve(
-                unfolding, self.force, self.now_of(intent), by="ann", note="fine", arguments_digest=digest
-            )
+            lambda unfolding: approving.approve(unfolding, self.force, now, by="ann", note="fine", **about)
         )
 
     def deny(self, intent: Intent) -> None:
