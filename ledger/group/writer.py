@@ -7,6 +7,7 @@ many gather. Where nobody waits (``enqueue``), a thread of the writer's own take
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from threading import Condition, Event, Lock, Thread, current_thread
 from typing import Protocol
 
@@ -97,13 +98,25 @@ class GroupWriter:
             raise mine.verdict
 
     def enqueue(self, draft: Draft, tell: Callable[[Verdict], None]) -> None:
-        """Write ``draft`` without waiting; ``tell`` is called once, in a thread of the writer's, and must not block."""
+        """Write ``draft`` without waiting; ``tell`` is called once, in a thread of the writer's, and must not block.
+
+        Raises RuntimeError where no thread can be started: then nothing is written and nobody is told.
+        """
+        mine = _Waiting(draft, tell)
         with self._lock:
-            self._queue.append(_Waiting(draft, tell))
+            self._queue.append(mine)
             if not self._free:
                 return
             self._free -= 1
-        self._take_own_thread()
+        try:
+            self._take_own_thread()
+        except RuntimeError:
+            with self._lock:
+                if mine not in self._queue:
+                    # Somebody else has taken the place, and this with it.
+                    return
+                self._queue.remove(mine)
+            raise
 
     def drain(self, within: float) -> bool:
         """Wait until nothing is under way and nobody's thread holds a connection; False where it takes longer (seconds)."""
@@ -124,12 +137,22 @@ class GroupWriter:
             with self._lock:
                 thread, called = self._parked.pop() if self._parked else (None, None)
             if thread is None or called is None:
-                Thread(target=self._serve, name="commitgate-group-writer", daemon=True).start()
+                self._begin_thread()
                 return
             # Behind a fork there are threads here that the child does not have.
             if thread.is_alive():
                 called.set()
                 return
+
+    def _begin_thread(self) -> None:
+        try:
+            Thread(target=self._serve, name="commitgate-group-writer", daemon=True).start()
+        except RuntimeError:
+            # The place must not be lost with it: whoever appends next takes it, and all who wait.
+            with self._lock:
+                self._free += 1
+                self._idle.notify_all()
+            raise
 
     def _serve(self) -> None:
         """Lead while somebody waits and no caller takes over, and wait a while to be called again."""
@@ -173,7 +196,9 @@ class GroupWriter:
             heir.called.set()
             return False
         if not keep:
-            self._take_own_thread()
+            # What whoever asks has written is durable, whatever becomes of the others.
+            with suppress(RuntimeError):
+                self._take_own_thread()
         return keep
 
     def _lead(self) -> None:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from threading import Event, current_thread
+from threading import Event, Thread, current_thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -95,3 +95,23 @@ def test_a_child_process_does_not_call_a_thread_that_its_parent_has() -> None:
     if child == 0:
         os._exit(0 if written(group, "in the child") else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_place_was_lost_with_a_thread_that_could_not_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And whoever appended later waited for ever."""
+
+    class NoThread(Thread):
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+    nothing = Nothing()
+    group = GroupWriter(nothing)
+    draft: Any = SimpleNamespace(stream="a", records=())
+    with monkeypatch.context() as without:
+        without.setattr(writer, "Thread", NoThread)
+        with pytest.raises(RuntimeError):
+            group.enqueue(draft, lambda _verdict: None)
+        assert group.drain(0.0)
+        group.write(draft)
+    assert nothing.threads == [current_thread()]
+    assert written(group, "b")
