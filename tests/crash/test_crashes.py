@@ -75,6 +75,7 @@ def test_what_an_upstream_lacks_is_a_small_part_of_the_plan(upstream: str) -> No
     assert all(lacking(replace(case, upstream="http")) is None for case in everything)
 
 
+TRIALS = 5
 REPEATED = (planted.REPEATS_WRITES, Case(ACTED, TOOL, WRITE, nth=1), {WRITE_TWICE})
 PLANTED = [
     (
@@ -91,11 +92,16 @@ PLANTED = [
 ]
 
 
+def is_found(stage: Stage, case: Case, bug: str, faults: set[str]) -> bool:
+    """Whether the bug shows: in one of a few trials, for what goes wrong depends on who is faster."""
+    return any(faults & Crash(stage, case, bug).run().faults.keys() for _ in range(TRIALS))
+
+
 @pytest.mark.parametrize("upstream", LOCAL)
 def test_a_write_that_is_repeated_is_found(crash_stage: Stage, upstream: str) -> None:
     bug, case, faults = REPEATED
     crash_stage.in_force(upstream)
-    assert faults & Crash(crash_stage, replace(case, upstream=upstream), bug).run().faults.keys()
+    assert is_found(crash_stage, replace(case, upstream=upstream), bug, faults)
 
 
 @pytest.mark.long
@@ -105,7 +111,7 @@ def test_a_planted_bug_is_found_over_every_upstream(
     crash_stage: Stage, bug: str, case: Case, faults: set[str], upstream: str
 ) -> None:
     crash_stage.in_force(upstream)
-    assert faults & Crash(crash_stage, replace(case, upstream=upstream), bug).run().faults.keys()
+    assert is_found(crash_stage, replace(case, upstream=upstream), bug, faults)
 
 
 @pytest.mark.long
@@ -119,7 +125,7 @@ def test_a_lease_is_outlived_over_every_upstream(crash_stage: Stage, upstream: s
 @pytest.mark.parametrize(("bug", "case", "faults"), PLANTED)
 def test_a_planted_bug_is_found(crash_stage: Stage, bug: str, case: Case, faults: set[str]) -> None:
     crash_stage.in_force("http")
-    assert faults & Crash(crash_stage, case, bug).run().faults.keys()
+    assert is_found(crash_stage, case, bug, faults)
 
 
 def test_a_lease_that_was_outlived_sends_nothing(crash_stage: Stage) -> None:

@@ -19,7 +19,7 @@ from tests.tau2.stage import Stage, stage
 from tests.tau2.truth import accepted, problems
 
 SEED = 100
-VICTIMS = 12
+VICTIMS = 16
 AT_LEAST = 10
 """Kills that must have fallen between ``dispatch.started`` and the outcome."""
 
