@@ -29,6 +29,9 @@ _TELLING = re.compile(
     r"authori[sz]ation|authentic|\bauth\b|cookie|secret|token|passw|credential|session|signature|(^|[-_])(api)?[-_]?key([-_]|$)|apikey",
     re.IGNORECASE,
 )
+_TELLING_PARAMETER = re.compile(
+    r"(?<=[a-z])Key\b|\bappkey\b|(?<![a-z])(pwd|pass|sig|sas|jwt|bearer)(?![a-z])", re.ASCII
+)
 
 
 class Reference(BaseModel):
@@ -81,6 +84,12 @@ def tells_secret(name: str) -> str | None:
     """The part of a name that says that what is called so is a secret; None where it does not."""
     found = _TELLING.search(name)
     return None if found is None else found[0]
+
+
+def parameter_tells_secret(name: str) -> str | None:
+    """As ``tells_secret``, of a parameter in a URL's query; those have names of their own for it."""
+    found = _TELLING_PARAMETER.search(name)
+    return tells_secret(name) if found is None else found[0]
 
 
 def _literal(name: str, value: str) -> None:

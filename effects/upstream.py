@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInf
 from pydantic_core import PydanticCustomError
 
 from effects.outbound import refuse_odd_number
-from effects.secrets import LITERAL_SECRET, Headers, Variables, tells_secret
+from effects.secrets import LITERAL_SECRET, Headers, Variables, parameter_tells_secret
 from effects.statements import Statements
 
 ACCEPTED_BEFORE = "accepted_before"
@@ -47,7 +47,7 @@ def _checked(url: str, info: ValidationInfo) -> str:
     # Some servers take a semicolon for an ampersand.
     for pair in urlsplit(url).query.replace(";", "&").split("&"):
         name = unquote_plus(pair.partition("=")[0])
-        telling = tells_secret(name)
+        telling = parameter_tells_secret(name)
         if telling is not None:
             # What gives it away alone: a value may stand in the name, too.
             raise PydanticCustomError(

@@ -53,7 +53,21 @@ def test_a_secret_does_not_stand_in_the_table(name: str) -> None:
 @pytest.mark.parametrize("where", ["tools.t.upstream.http", "servers.s.url"])
 @pytest.mark.parametrize(
     "query",
-    ["api_key=", "a=1&Api-Key=", "access_token=", "a;key=", "api%5Fkey=", "client_secret=x&b=", "sessionid="],
+    [
+        "accessKey=",
+        "subscriptionKey=",
+        "appkey=",
+        "pwd=",
+        "sig=",
+        "a=1&jwt=",
+        "api_key=",
+        "a=1&Api-Key=",
+        "access_token=",
+        "a;key=",
+        "api%5Fkey=",
+        "client_secret=x&b=",
+        "sessionid=",
+    ],
 )
 def test_a_secret_does_not_stand_in_the_query_of_a_url(where: str, query: str) -> None:
     url = f"http://127.0.0.1/t?{query}{SECRET}"
@@ -77,7 +91,16 @@ def test_a_refusal_repeats_no_value_that_stands_in_a_name(query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["", "shop=north", "monkey=1", "q=token", "keyboard=de&author=x", "a=api_key"]
+    "query",
+    [
+        "",
+        "shop=north",
+        "monkey=1",
+        "q=token",
+        "passenger=2&signal=on&compass=n",
+        "keyboard=de&author=x",
+        "a=api_key",
+    ],
 )
 def test_other_queries_may_be(query: str) -> None:
     url = f"http://127.0.0.1/t?{query}"
