@@ -32,7 +32,7 @@ def _spelled(char: str, times: int) -> bytes:
         return b"(?:" + b"|".join([*others, plain]) + b")"
     if char in _SHORT:
         others.append(_SOME + _SHORT[char])
-    plain = (_PERHAPS if char in '"/' else b"") + re.escape(char.encode())
+    plain = (_PERHAPS if char in "\"'/" else b"") + re.escape(char.encode())
     return b"(?:" + b"|".join([plain, *others]) + b"){%d}" % times
 
 

@@ -14,6 +14,7 @@ from effects.strict_json import parse
 from gateway.principal import Role
 from gateway.turn.dispatching import Outcome, settle
 from gateway.turn.unfolding import Unfolding
+from gateway.wire.views import IntentView
 from gateway.wiring import utc_now
 from ledger.change import Change, CloseLicence
 from ledger.state import StreamState
@@ -172,6 +173,24 @@ def test_the_callers_name_of_a_call_said_to_auditors_what_its_arguments_hid(
     events = closed.client(Role.AUDITOR).get("/v1/streams/named/events?limit=1000").text
     assert MARK not in events
     assert "call-7" in events
+
+
+def test_what_a_person_is_asked_about_had_another_shape_for_who_only_looks_on(database: TestDatabase) -> None:
+    tool = {**TOOL, "approval": "required", "mask": ["card_number"]}
+    with closed_front(database) as made:
+        assert made.front.client.post("/v1/effects", json={"tools": {"pay": tool}}).is_success
+        writer = made.front.open("asked", source="detected")
+        [intent] = writer.accept(block("pay", card_number=MARK))["intents"]
+        auditor = made.client(Role.AUDITOR)
+        place = f"/v1/streams/asked/intents/{intent['intent_id']}"
+        for path in (place, "/v1/approvals", "/v1/streams/asked", "/v1/streams/asked/events?limit=1000"):
+            assert MARK not in auditor.get(path).text
+        view = IntentView.model_validate(auditor.get(place).json())
+    assert view.asked is not None
+    assert view.asked.upstream == {"http": "[masked]"}
+    assert view.asked.footprint is not None
+    assert view.asked.footprint.writes == ["[masked]"]
+    assert view.asked.definition is not None
 
 
 def test_where_nothing_is_masked_auditors_see_everything(database: TestDatabase) -> None:

@@ -19,6 +19,8 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
     "JSON within JSON": lambda text: json.dumps(json.dumps(text)),
     "JSON of PHP": lambda text: json.dumps(text).replace("/", "\\/"),
     "JSON of .NET": lambda text: json.dumps(text).replace("+", "\\u002B").replace("&", "\\u0026"),
+    "repr": repr,
+    "repr of bytes": lambda text: repr(text.encode())[1:],
     "all by number": lambda text: "".join(f"\\u{ord(char):04X}" for char in text),
     "a path": quote,
     "a query": lambda text: quote(text, safe="").lower(),
@@ -33,7 +35,7 @@ def hidden(secret: str, body: str) -> str:
 def test_a_secret_was_found_in_the_commonest_spellings_alone(spelling: str) -> None:
     secret = SECRET.lower() if spelling == "a query" else SECRET
     told = hidden(secret, f"<{SPELLINGS[spelling](secret)}>")
-    assert told.strip('<>"\\') == HIDDEN
+    assert told.strip("<>\"'\\") == HIDDEN
 
 
 @given(
