@@ -59,14 +59,19 @@ def parallel_calls(draw: st.DrawFn) -> tuple[Fragments, list[int]]:
 
 def one_call(pieces: list[str]) -> list[str]:
     """Cut so that no later fragment looks like the beginning of another call: where each has a name and an id of its own, an
-    empty one and one that begins with a brace do, and servers that mean that are the more common."""
+    empty one and one that begins with a brace do, and servers that mean that are the more common. Blanks go along, for the next
+    one may be such a brace."""
     joined: list[str] = []
     for piece in pieces:
-        if joined and (not piece or piece.lstrip().startswith("{")):
+        if joined and (not piece.strip() or piece.lstrip().startswith("{")):
             joined[-1] += piece
         else:
             joined.append(piece)
     return joined
+
+
+def test_blanks_before_a_brace_go_along() -> None:
+    assert one_call(['{"a":', " ", '{"x": []}}']) == ['{"a": {"x": []}}']
 
 
 def first_seen(order: list[int]) -> list[int]:
