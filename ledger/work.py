@@ -17,6 +17,7 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     TextClause,
+    Update,
     and_,
     any_,
     bindparam,
@@ -128,34 +129,11 @@ class Work:
 
     def claim_doubt(self, doubt: Doubt, seconds: float) -> bool:
         """Keep the doubt to oneself for so long; False where somebody was faster, or it is none any more."""
-        statement = (
-            update(dispatches)
-            .where(
-                of_stream(dispatches, doubt.stream),
-                dispatches.c.intent_id == doubt.intent_id,
-                dispatches.c.attempt == doubt.attempt,
-                ~dispatches.c.open,
-                dispatches.c.lease_until < func.now(),
-            )
-            .values(lease_until=func.now() + timedelta(seconds=seconds))
-            .returning(dispatches.c.attempt)
-        )
-        return bool(self._ask(statement))
+        return bool(self._ask(_kept_for(doubt, seconds).where(dispatches.c.lease_until < func.now())))
 
     def put_doubt_off(self, doubt: Doubt, seconds: float) -> None:
         """Let a doubt that was claimed be found again after so long, instead of when the claim ends."""
-        statement = (
-            update(dispatches)
-            .where(
-                of_stream(dispatches, doubt.stream),
-                dispatches.c.intent_id == doubt.intent_id,
-                dispatches.c.attempt == doubt.attempt,
-                ~dispatches.c.open,
-            )
-            .values(lease_until=func.now() + timedelta(seconds=seconds))
-            .returning(dispatches.c.attempt)
-        )
-        self._ask(statement)
+        self._ask(_kept_for(doubt, seconds))
 
     def outcome_recorded(self, stream: StreamName, intent_id: str, attempt: int, type_: EventType) -> bool:
         """Whether the stream holds an event of this type about the attempt."""
@@ -179,6 +157,21 @@ class Work:
             if found is error:
                 raise
             raise found from error
+
+
+def _kept_for(doubt: Doubt, seconds: float) -> Update:
+    """Let nobody find the doubt for so long. Its licence is closed, so the lease has no other use."""
+    return (
+        update(dispatches)
+        .where(
+            of_stream(dispatches, doubt.stream),
+            dispatches.c.intent_id == doubt.intent_id,
+            dispatches.c.attempt == doubt.attempt,
+            ~dispatches.c.open,
+        )
+        .values(lease_until=func.now() + timedelta(seconds=seconds))
+        .returning(dispatches.c.attempt)
+    )
 
 
 def _stream(row: Any) -> StreamName:

@@ -133,10 +133,14 @@ def _check_definition(intent: Intent, now: str | None, *, seen: str | None) -> N
     shown = None if intent.asked is None else intent.asked.definition
     # Whoever was asked before the call was asked about anew has seen another tool, and does not know it.
     unsaid = seen is None and shown is not None and intent.asked_because == Because.DEFINITION_CHANGED
-    if unsaid or other_definition(shown, now) or other_definition(seen, now):
+    if unsaid:
         raise ApprovalOfOtherDefinition(
             "the effect table was changed since approval was asked for at first: name the definition that you have seen",
             definition=now,
+        )
+    if other_definition(shown, now) or other_definition(seen, now):
+        raise ApprovalOfOtherDefinition(
+            "the effect table says otherwise of the tool than the approval is about", definition=now
         )
 
 

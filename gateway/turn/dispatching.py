@@ -95,9 +95,6 @@ def claim(
     judged = force.classify(intent.tool, intent.arguments_raw)
     if judged.upstream is None or intent.tool is None:
         return None
-    if other_definition(intent.definition, judged.definition):
-        # What is sent is what the release was decided about.
-        return None
     if not intent.certainly_unsent and not _may_repeat(unfolding, force, intent):
         doubt_repetition(unfolding, intent)
         advance(unfolding, force)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 import time
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -100,8 +101,10 @@ def test_no_faster_than_the_table_says(floor: Floor, database: TestDatabase) -> 
     # One goes at once and one each tenth of a second. How evenly they arrive is up to the machine; the exact bound is that
     # of the bucket.
     assert len(counting.arrived) == 16
-    claimed = sorted(filter(None, (turn.intent.dispatched_at for turn in turns)))
-    assert (claimed[-1] - claimed[0]).total_seconds() > 1.0, "sixteen at once are faster"
+    claimed = sorted(at.timestamp() for at in (turn.intent.dispatched_at for turn in turns) if at is not None)
+    within = max(bisect_left(claimed, first + 0.5) - place for place, first in enumerate(claimed))
+    assert within <= 10
+    assert claimed[-1] - claimed[0] > 1.0, "the control: sixteen at once would be faster"
 
 
 def test_a_limit_of_all_tools_holds_over_them_together(floor: Floor) -> None:

@@ -348,8 +348,9 @@ def test_a_group_was_still_under_way_when_the_ledger_was_closed(ledger, engine, 
     behind = ledger.submit(tenant, "behind", these(opened()))
     with ThreadPoolExecutor(1) as pool:
         closing = pool.submit(ledger.close)
+        with pytest.raises(TimeoutError):
+            closing.result(0.3)
         assert not first.done()
-        assert not closing.done()
         watched.gate.set()
         closing.result(30)
     assert [future.done() for future in (first, behind)] == [True, True]
