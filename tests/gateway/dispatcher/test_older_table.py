@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import pytest
 from sqlalchemy import Connection
@@ -61,3 +62,33 @@ def test_it_asked_for_the_table_on_a_second_connection_while_it_held_rows(
     ledger.close()
     engine.dispose()
     assert decided == [newest] * len(turns)
+
+
+class Behind(EffectTables):
+    """Still believes in the table that was in force when it was made."""
+
+    def __init__(self, ledger: Ledger, known: TableInForce) -> None:
+        super().__init__(ledger, lambda: datetime.now(UTC))
+        self._known = known
+
+    def current(self, tenant: str) -> TableInForce:
+        known, self._known = self._known, super().current(tenant)
+        return known
+
+
+def test_what_others_decided_under_a_newer_table_was_decided_about_under_the_older(floor: Floor) -> None:
+    floor.put_in_force(mine=MINE)
+    known = floor.tables.current(TENANT)
+    turn = floor.draft("mine", id=1)
+    floor.put_in_force(mine=MINE.replace("URL/a", "URL/b"))
+    turn.accept()
+    decided: list[int] = []
+
+    def decide(_unfolding: Unfolding, force: TableInForce) -> Sequence[SideRow]:
+        decided.append(force.version)
+        return ()
+
+    books = Books(floor.ledger, Behind(floor.ledger, known), clock=floor.clock)
+    asyncio.run(books.decide(StreamName.of(TENANT, turn.key), decide))
+    books.close()
+    assert set(decided) == {floor.tables.current(TENANT).version}

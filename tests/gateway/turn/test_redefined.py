@@ -133,3 +133,46 @@ def test_a_schema_that_changed_is_another_definition() -> None:
     office.force = TableInForce(2, EffectTable.parse(stricter))
     assert office.claim(fire) is None
     assert office.now_of(fire).reason == "definition_changed"
+
+
+def elsewhere(tool: str) -> TableInForce:
+    """Another path at the same host: the footprint says nothing of it."""
+    return TableInForce(2, EffectTable.parse(TOOLS.replace(f"127.0.0.1:9/{tool}", "127.0.0.1:9/other")))
+
+
+def test_a_path_that_changed_within_a_host_made_no_new_release() -> None:
+    office = Office()
+    note = office.asked("note", name="x")
+    before = office.now_of(note).definition
+    office.force = elsewhere("note")
+    sent = office.claim(note)
+    assert sent is not None
+    assert office.now_of(note).definition == office.force.table.definition("note") != before
+    assert office.types(note) == ["intent.held", "intent.released", "intent.released", "dispatch.started"]
+
+
+def test_whatever_moves_the_stream_asks_anew_about_what_was_shown_otherwise() -> None:
+    office = Office()
+    fire = office.asked("fire", name="x")
+    office.force = elsewhere("fire")
+    office.say(lambda _unfolding: None)
+    office.say(lambda _unfolding: None)
+    asked = office.now_of(fire)
+    assert office.types(fire) == ["intent.held", "intent.awaiting_approval", "intent.awaiting_approval"]
+    assert asked.asked is not None
+    assert asked.asked.definition == office.force.table.definition("fire")
+
+
+def test_a_lost_call_is_not_sent_again_to_another_path_that_may_not_know_its_key() -> None:
+    office = Office()
+    office.force = TableInForce(1, EffectTable.parse(TOOLS.replace("approval: required, ", "")))
+    put = office.asked("put", name="x")
+    assert office.claim(put) is not None
+    unapproved = TOOLS.replace("approval: required, ", "")
+    office.force = TableInForce(
+        2, EffectTable.parse(unapproved.replace("127.0.0.1:9/put", "127.0.0.1:9/other"))
+    )
+    office.lose(office.now_of(put))
+    assert office.claim(put) is None
+    assert office.now_of(put).state is IntentState.IN_DOUBT
+    assert office.types(put).count("dispatch.started") == 1

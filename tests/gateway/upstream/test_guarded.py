@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+from base64 import b64decode
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx2
@@ -167,6 +169,18 @@ def test_what_is_cut_ends_with_no_beginning_of_a_secret(left: int) -> None:
         assert told.hide(b"swordfish, " + spelled[:left], cut=True) == b"[secret], "
     assert told.hide(b"swor", cut=False) == b"swor"
     assert told.hide(b"nothing", cut=True) == b"nothing"
+
+
+def test_an_answer_that_was_cut_in_the_middle_of_a_secret_brought_its_beginning_in(
+    server: ToolServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", MARK)
+    server.behave("/t", lambda e: e.answer_half(b"x" * 44 + e.received.headers["authorization"][:6].encode()))
+    call = with_headers(server.url + "/t", Authorization=Reference(env="SHOP_TOKEN"))
+    reply = send(replace(call, max_result=46))
+    assert isinstance(reply, Answered)
+    assert isinstance(reply.content, dict)
+    assert b64decode(reply.content["raw_base64"]) == b"x" * 44
 
 
 def test_a_secret_that_is_not_there_means_not_sent(
