@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import structlog
+from hypothesis import settings
 
 from tests import commands, plain, postgres
 from tests.commands import Commands
@@ -42,6 +43,11 @@ COMMIT = pytest.StashKey[str]()
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "bench" / "results" / "test-long.jsonl"
 LONG_SETTING = "COMMITGATE_TEST_LONG"
+settings.register_profile("same", derandomize=True)
+settings.register_profile("fresh", print_blob=True)
+# A suite that fails says something of the change, not of luck; the long run looks for what nobody thought of.
+settings.load_profile("fresh" if os.environ.get(LONG_SETTING) else "same")
+
 COUNTED = "counted"
 """Property of a test's report: a line for the end of the run."""
 
