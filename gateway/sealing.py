@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import structlog
+from psycopg import Error as PsycopgError
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -124,7 +125,7 @@ def sign_now(engine: Engine, settings: Settings) -> StoredCheckpoint:
 
 
 def _finish(sealer: Sealer, notary: Notary, told: "_Teller") -> None:
-    """Rounds until nothing waits, and a last checkpoint; nothing where another process seals."""
+    """Rounds until nothing waits, a last checkpoint, and the lease is free; nothing where another process seals."""
     try:
         for _ in range(_LAST_ROUNDS):
             done = sealer.round()
@@ -133,8 +134,9 @@ def _finish(sealer: Sealer, notary: Notary, told: "_Teller") -> None:
                 return
             if not done.events:
                 break
+        sealer.resign()
         notary.publish()
-    except (LedgerError, OSError, SQLAlchemyError) as error:
+    except (LedgerError, OSError, SQLAlchemyError, PsycopgError) as error:
         _log.warning("sealing_not_finished", error=str(error))
 
 

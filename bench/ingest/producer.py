@@ -74,6 +74,7 @@ def produce(job: Job, ready: Callable[[], object]) -> Told:
             # What is left must not be taken for lag of the next run.
             while sealer.round().events:
                 pass
+            sealer.resign()
         ledger.close()
         engine.dispose()
     return told

@@ -65,6 +65,10 @@ class HashLine(NamedTuple):
     leaf_hash: bytes
 
 
+_EVENT_FIELDS = len(EventLine._fields)
+_HASH_FIELDS = len(HashLine._fields)
+
+
 class CheckpointLine(NamedTuple):
     """A signed checkpoint; ``number`` counts them from 1."""
 
@@ -146,7 +150,7 @@ def lines_of(file: BinaryIO) -> Iterator[bytes]:
     """
     while line := file.readline(LARGEST_LINE):
         yield line
-        if line[-1:] != b"\n":
+        if not line.endswith(b"\n"):
             return
 
 
@@ -177,16 +181,16 @@ def parse_header(line: bytes) -> Header:
 
 def parse_line(line: bytes) -> EventLine | HashLine | CheckpointLine:
     """Read a line after the first. Raises ExportRefused."""
-    if line[-1:] != b"\n":
+    if not line.endswith(b"\n"):
         told = f"has {LARGEST_LINE} bytes and does not end" if len(line) >= LARGEST_LINE else "does not end"
         raise ExportRefused(f"the line {told} with a newline")
-    if line[:1] == b"{":
+    if line.startswith(b"{"):
         return _checkpoint(line)
     fields = line[:-1].split(b"\t")
-    if len(fields) == len(EventLine._fields):
-        return EventLine._make(fields)
-    if len(fields) == len(HashLine._fields):
-        return HashLine._make(fields)
+    if len(fields) == _EVENT_FIELDS:
+        return EventLine(*fields)
+    if len(fields) == _HASH_FIELDS:
+        return HashLine(*fields)
     raise ExportRefused(f"the line has {len(fields)} fields: no line of an export has that many")
 
 

@@ -6,6 +6,8 @@ checkpoint behind the forgery has another root, and names the range. Checkpoints
 bind also somebody who holds the signing key.
 """
 
+from binascii import Error as HexError
+from binascii import hexlify, unhexlify
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 
@@ -137,11 +139,16 @@ class Verification:
         event = identity(line.envelope)
         if event is None:
             raise self._here(Wrong.ENVELOPE, "the envelope does not have the form of one")
-        self.check_payload(line, event.payload_digest)
-        self.check_tenant(event.tenant)
-        stream, seq = stream_named(event.tenant, event.commit_key), int(event.seq)
+        commit_key, payload_digest, seq_spelled, tenant = event
+        redacted = not line.payload and not line.salt
+        if redacted:
+            self._redacted += 1
+        else:
+            self.check_payload(line, payload_digest)
+        self.check_tenant(tenant)
+        stream, seq = stream_named(tenant, commit_key), int(seq_spelled)
         self.check_seq(stream, seq)
-        if not line.payload and not line.salt:
+        if redacted:
             self._blanks.add(stream, seq, self._tree.size)
         elif is_redaction(line.envelope):
             self._blanks.name(stream, named_by(line.payload))
@@ -186,20 +193,17 @@ class Verification:
 
     def check_leaf_hash(self, computed: bytes, written: bytes) -> None:
         """The leaf hash is that of the envelope."""
-        if computed.hex().encode() != written:
+        if hexlify(computed) != written:
             raise self._here(Wrong.LEAF_HASH, "the leaf hash is not that of the envelope")
 
     def check_payload(self, line: EventLine, digest: bytes) -> None:
-        """The digest in the envelope is that of a salt of 16 bytes and the payload; a redacted event has neither."""
-        if not line.payload and not line.salt:
-            self._redacted += 1
-            return
+        """The digest in the envelope is that of a salt of 16 bytes and the payload."""
         salt = self._unhex(line.salt)
         if len(salt) != SALT_BYTES:
             # The digest is that of both together: it does not see a byte that moved from one to the other.
             message = f"the salt has {len(salt)} bytes and not {SALT_BYTES}: what is shown is not the payload"
             raise self._here(Wrong.PAYLOAD_DIGEST, message)
-        if sha256(salt + line.payload).hexdigest().encode() != digest:
+        if hexlify(sha256(salt + line.payload).digest()) != digest:
             raise self._here(
                 Wrong.PAYLOAD_DIGEST, "the digest in the envelope is not that of salt and payload"
             )
@@ -312,10 +316,10 @@ class Verification:
 
     def _unhex(self, text: bytes) -> bytes:
         try:
-            raw = bytes.fromhex(text.decode())
-        except ValueError:
+            raw = unhexlify(text)
+        except HexError:
             raw = b""
-        if raw.hex().encode() != text:
+        if hexlify(raw) != text:
             raise self._here(Wrong.LINE, "hex is lower case, two digits a byte")
         return raw
 

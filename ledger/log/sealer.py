@@ -8,6 +8,7 @@ import os
 import secrets
 import socket
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine
@@ -39,6 +40,10 @@ from ledger.log where sealer is null or sealer = %(sealer)s or lease_until <= cl
 _GROW = """
 update ledger.log
 set size = %(size)s, sealer = %(sealer)s, lease_until = clock_timestamp() + make_interval(secs => %(lease)s)
+"""
+_RESIGN = """
+with held as materialized (select from ledger.log where sealer = %(sealer)s for update nowait)
+update ledger.log set lease_until = clock_timestamp() where exists (select from held)
 """
 _SEAL = """
 insert into ledger.seals (shard, tenant, commit_key, first_seq, last_seq, first_index)
@@ -123,6 +128,15 @@ class Sealer:
         # Bounded, or begun in the middle: the streams that were not looked at come next.
         more = bool(due.runs or unmarked) if due.reached != BEGINNING else before != BEGINNING
         return Sealed(size, size + events, events, lag, more=more, broken=due.broken)
+
+    def resign(self) -> None:
+        """Let the lease end now: the next one who looks seals, and need not wait for it to run out.
+
+        Nothing where another process seals. Raises LedgerUnavailable.
+        """
+        # The row is held where somebody else is sealing already.
+        with suppress(RowHeld), transaction(self._engine) as connection:
+            driver_connection(connection).execute(_RESIGN, {"sealer": self.name}, prepare=False)
 
     def _take(self, connection: Connection) -> int | None:
         """Lock the log's row; its size, or None where another sealer holds the lease."""

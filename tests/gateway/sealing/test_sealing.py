@@ -16,6 +16,7 @@ from gateway.settings import Settings
 from ledger.evidence.checkpoint import Checkpoint
 from ledger.evidence.note import VerifierKey
 from ledger.log.reader import LogReader
+from ledger.log.sealer import Sealer
 from tests.gateway.sealing.story import Story, story, until
 from tests.postgres import DatabaseServer, TestDatabase
 from tests.processes import Process, dispatcher, gateway
@@ -54,6 +55,14 @@ def test_seals_signs_and_publishes(told: Story, settings: Settings) -> None:
     assert sizes == sorted(set(sizes))
     assert settings.ledger_key_file.stat().st_mode & 0o777 == 0o600
     assert "commitgate_sealed_events_total 5.0" in meter.text().decode()
+
+
+def test_sealing_that_ends_waits_for_no_lease_to_run_out(told: Story, settings: Settings) -> None:
+    with sealing(told.engine, settings):
+        told.write("one", "a")
+        until(lambda: LogReader(told.engine).size() == 2)
+    told.write("two")
+    assert Sealer(told.engine).round().events == 1
 
 
 def test_does_nothing_where_it_is_turned_off(told: Story, settings: Settings) -> None:

@@ -77,6 +77,26 @@ def test_whoever_does_not_hold_the_lease_leaves_sealing_alone(engine: Engine) ->
     check_log(engine)
 
 
+def test_whoever_resigns_is_followed_at_once_and_only_from_its_own_lease(engine: Engine) -> None:
+    first, second = Sealer(engine, name="first", lease_seconds=3600), Sealer(engine, name="second")
+    with raw(engine) as writer:
+        plant(writer, "one", 1, 1)
+        writer.commit()
+        assert first.round().leading
+        plant(writer, "one", 2, 2)
+        writer.commit()
+        second.resign()
+        assert not second.round().leading
+        first.resign()
+        assert second.round().events == 1
+        with engine.connect() as elsewhere:
+            # A round under way holds the row: whoever resigns does not wait for it.
+            elsewhere.execute(text("select from ledger.log for update"))
+            second.resign()
+        assert not first.round().leading
+    check_log(engine)
+
+
 def test_a_sealer_that_lost_its_lease_and_wakes_up_goes_on_from_where_the_log_is(engine: Engine) -> None:
     sleeper = Sealer(engine, name="sleeper", lease_seconds=0.0)
     other = Sealer(engine, name="other", lease_seconds=0.0)
