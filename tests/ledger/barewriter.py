@@ -1,10 +1,12 @@
 """What a writer's login can do with plain SQL, past the ledger: INSERT whatever the constraints allow."""
 
 import os
+from collections.abc import Iterable
 from hashlib import sha256
 
 from sqlalchemy import Engine, text
 
+from ledger.events import Event
 from ledger.payload import canonical_text
 from ledger.sharding import StreamName
 
@@ -21,8 +23,9 @@ OPENED = canonical_text(
 ACCEPTED = '{"round":0,"tokens":[{"text":"a"}]}'
 
 _EVENT = text("""
-insert into ledger.events (shard, tenant, commit_key, seq, type, branch, at, payload, salt, payload_digest)
-values (:shard, :tenant, :commit_key, :seq, :type, :branch, now(), :payload, :salt, :digest)
+insert into ledger.events (shard, tenant, commit_key, seq, type, branch, intent_id, attempt, head_after, at, payload, salt,
+    payload_digest)
+values (:shard, :tenant, :commit_key, :seq, :type, :branch, :intent_id, :attempt, :head_after, now(), :payload, :salt, :digest)
 """)
 _STREAM = text("""
 insert into ledger.streams (shard, tenant, commit_key, seq, writer_epoch) values (:shard, :tenant, :commit_key, :seq, 1)
@@ -30,21 +33,44 @@ insert into ledger.streams (shard, tenant, commit_key, seq, writer_epoch) values
 
 
 def write(
-    engine: Engine, name: StreamName, seq: int, type_: str, payload: str, *, branch: str | None = None
+    engine: Engine,
+    name: StreamName,
+    seq: int,
+    type_: str,
+    payload: str,
+    *,
+    branch: str | None = None,
+    intent_id: str | None = None,
+    attempt: int | None = None,
+    head_after: int | None = None,
 ) -> None:
     """One event."""
+    about = {"branch": branch, "intent_id": intent_id, "attempt": attempt, "head_after": head_after}
+    with engine.begin() as connection:
+        connection.execute(_EVENT, _row(name, seq, type_, payload, about))
+
+
+def write_all(engine: Engine, name: StreamName, history: Iterable[Event], payloads: Iterable[str]) -> None:
+    """The events of ``history`` in another stream, with other payloads."""
+    rows = [
+        _row(name, event.seq, event.type.value, payload, event._asdict())
+        for event, payload in zip(history, payloads, strict=True)
+    ]
+    with engine.begin() as connection:
+        connection.execute(_EVENT, rows)
+
+
+def _row(name: StreamName, seq: int, type_: str, payload: str, about: dict[str, object]) -> dict[str, object]:
     salt = os.urandom(16)
-    values = {
+    return {
         **name.columns(),
+        **{column: about[column] for column in ("branch", "intent_id", "attempt", "head_after")},
         "seq": seq,
         "type": type_,
-        "branch": branch,
         "payload": payload,
         "salt": salt,
         "digest": sha256(salt + payload.encode()).digest(),
     }
-    with engine.begin() as connection:
-        connection.execute(_EVENT, values)
 
 
 def count(engine: Engine, name: StreamName, seq: int) -> None:

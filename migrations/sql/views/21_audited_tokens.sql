@@ -1,5 +1,6 @@
 -- Every token that was drafted or accepted, with the event that brought it and the event that decided it. A draft is
--- named by branch, round and position; what decided it is found under the same name, or ended its round.
+-- named by branch, round and position; what decided it is found under the same name, or ended its round. No event brings
+-- or decides a million tokens: one that says so was written past the ledger, and is followed no further.
 create view ledger.audited_tokens as
 with named as not materialized (
     select e.shard, e.tenant, e.commit_key, coalesce(e.branch, 'main') as branch, said.round,
@@ -17,7 +18,9 @@ with named as not materialized (
         -- drafts that it accepts, and the end that it makes of its round
         select m.round, p.position, null::bigint as seq, null::json as token, m.seq as accepted_seq, null::bigint as cut_seq,
             true as drafted
-        from generate_series(m.head_before, m.accepts_to - 1) as p (position)
+        from generate_series(
+            m.head_before, least(coalesce(m.accepts_to, 0), m.head_before + 1000000) - 1
+        ) as p (position)
         where m.type = 'tokens.ruled'
         union all
         select m.round, null, null, null, null, m.seq, true
@@ -32,7 +35,9 @@ with named as not materialized (
         union all
         -- the same, redacted: what is accepted beyond a cut is the target's own
         select m.round_after, p.position, m.seq, null, m.seq, null, false
-        from generate_series(coalesce(m.accepts_to, m.head_before), m.head_after - 1) as p (position)
+        from generate_series(
+            coalesce(m.accepts_to, m.head_before), least(coalesce(m.head_after, 0), m.head_before + 1000000) - 1
+        ) as p (position)
         where m.gone
     ) found
 ), gathered as not materialized (
@@ -44,7 +49,8 @@ with named as not materialized (
     group by n.shard, n.tenant, n.commit_key, n.branch, n.round, n.position
     window of_round as (partition by n.shard, n.tenant, n.commit_key, n.branch, n.round)
 )
-select g.shard, g.tenant, g.commit_key, g.branch, g.round, g.position, (g.token ->> 'id')::bigint as id,
+select g.shard, g.tenant, g.commit_key, g.branch, g.round, g.position,
+    case when g.token ->> 'id' ~ '^-?[0-9]{1,16}$' then (g.token ->> 'id')::bigint end as id,
     case when not g.redacted then g.token ->> 'text' end as text, g.token ->> 'drafter' as drafter,
     case
         when g.accepted_seq is not null then 'accepted'

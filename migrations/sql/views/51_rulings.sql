@@ -2,7 +2,8 @@
 create view audit.rulings with (security_barrier) as
 select e.shard, e.commit_key, m.branch, m.round, e.seq, e.at, m.said_start as span_start, m.said_end as span_end,
     m.said_end - m.said_start as judged, m.stand as accepted, m.cut_at, m.head_before, m.head_after,
-    (m.own ->> 'id')::bigint as own_id, case when not m.redacted then m.own ->> 'text' end as own_text, m.own_added,
+    case when m.own ->> 'id' ~ '^-?[0-9]{1,16}$' then (m.own ->> 'id')::bigint end as own_id,
+    case when not m.redacted then m.own ->> 'text' end as own_text, m.own_added,
     e.body ->> 'ruling_id' as ruling_id, e.body ->> 'rule' as rule, e.body ->> 'mode' as mode,
     e.body ->> 'binding' as binding, e.body ->> 'window_digest' as window_digest,
     e.body ->> 'target_source' as target_source, e.body ->> 'params_digest' as params_digest,

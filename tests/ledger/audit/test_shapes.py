@@ -1,0 +1,152 @@
+"""A writer's login that INSERTs a member of another kind than its event has spoils that stream; every view answers about it."""
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from random import Random
+
+import pytest
+from sqlalchemy import Engine
+
+from ledger.append import Ledger
+from ledger.events import Event
+from ledger.payload import canonical_text
+from ledger.sharding import StreamName
+from tests.ledger import barewriter
+from tests.ledger.audit.asking import VIEWS, Auditor, auditor_of
+from tests.ledger.audit.wandering import Wandering
+from tests.postgres import TestDatabase
+
+WRONG: tuple[object, ...] = (
+    None, True, 1.5, -1, 2**31 - 1, -(2**31), 2**53 - 1, -(2**53 - 1), 1e300, "", "x", "7", "2026-13-01",
+    [], [None], [[1]], [{"id": "x"}], [{"id": 1.5}], [{"id": 1e300}], ["x", "y"], [2**53 - 1, "x"],
+    {}, {"id": "x"}, {"id": [1]}, {"tools": 3}, {"1": 3, "2": [1], "3": {"round": "x"}},
+)  # fmt: skip
+"""What stands where something else should."""
+
+BEYOND: tuple[tuple[str, str, str], ...] = (
+    ("effects.changed", "table", '{"tools":[1]}'),
+    ("effects.changed", "table", '{"tools":"x"}'),
+    ("effects.changed", "version", '"x"'),
+    ("dispatch.settled", "tries", "99999999999"),
+    ("payload.redacted", "seqs", "3"),
+    ("tokens.drafted", "tokens", '[{"text":"\\ud800"}]'),
+    ("tokens.ruled", "accepted", "1e400000"),
+    ("tokens.ruled", "draft_ms", '"x"'),
+    ("stream.opened", "branches", '"main"'),
+)
+"""Members of rarer events, and JSON that is not canonical: type, name, what is written there."""
+
+SAMPLE = 150
+ALL = "select md5(coalesce(string_agg(v::text, ''), '')) as told from audit.{view} v"
+
+
+def _spoilt(event: Event) -> Iterator[dict[str, object]]:
+    """The event's payload with one member, or a member of a member, of another kind."""
+    for name, value in event.payload.items():
+        for wrong in WRONG:
+            yield {**event.payload, name: wrong}
+        inner = value[0] if isinstance(value, list | tuple) and value else value
+        for member in inner if isinstance(inner, dict) else ():
+            for wrong in WRONG:
+                changed = {**inner, member: wrong}
+                yield {**event.payload, name: [changed] if inner is not value else changed}
+
+
+@pytest.fixture
+def histories(ledger: Ledger, tenant: str) -> list[list[Event]]:
+    """Histories of one stream each, which hold nearly every kind of event."""
+    turns = [
+        Wandering(ledger, f"{tenant}-whole", f"{n}", Random(n), age=timedelta(hours=48)) for n in range(6)
+    ]
+    for turn in turns:
+        turn.wander(30)
+    return [turn.events for turn in turns]
+
+
+def _write(engine: Engine, name: StreamName, history: list[Event], at: int, payload: str) -> None:
+    told = [payload if event.seq == at else canonical_text(event.payload) for event in history]
+    barewriter.write_all(engine, name, history, told)
+
+
+def _answers(auditor: Auditor) -> dict[str, object]:
+    return {view: auditor.ask(ALL.format(view=view))[0]["told"] for view in VIEWS}
+
+
+@pytest.fixture
+def judge(module_database: TestDatabase, engine: Engine, tenant: str) -> Iterator[Auditor]:
+    with auditor_of(module_database, tenant) as auditor:
+        auditor.ask_nothing("set statement_timeout = '120s'")
+        yield auditor
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.long) for n in range(1, 12))])
+def test_no_view_fails_on_a_member_of_another_kind(judge, engine, tenant, histories, seed, report):
+    each = [
+        (history, event.seq, canonical_text(payload))
+        for history in histories
+        for event in history
+        for payload in _spoilt(event)
+    ]
+    chosen = Random(seed).sample(each, SAMPLE)
+    for number, (history, at, payload) in enumerate(chosen):
+        _write(engine, StreamName.of(tenant, f"spoilt-{number}"), history, at, payload)
+    _answers(judge)
+    kinds = {history[at - 1].type.value for history, at, _payload in chosen}
+    report(f"members of another kind in {len(chosen)} streams, {len(kinds)} types of events")
+
+
+@pytest.mark.parametrize(("type_", "name", "value"), BEYOND)
+def test_no_view_fails_on_what_is_not_even_canonical(judge, engine, tenant, type_, name, value):
+    key = StreamName.of(tenant, "spoilt")
+    barewriter.write(engine, key, 1, "stream.opened", barewriter.OPENED)
+    barewriter.write(engine, key, 2, type_, f'{{"{name}":{value}}}', branch="main", intent_id="i", attempt=1)
+    barewriter.write(engine, key, 3, "intent.final", "{}", branch="main", intent_id="i")
+    _answers(judge)
+
+
+@pytest.mark.parametrize("remains", ["3", "[1]", '"x"', '{"round":"x"}', '{"start":0,"round":0,"tokens":3}'])
+def test_no_view_fails_on_remains_of_another_kind(judge, engine, planter, tenant, remains):
+    key = StreamName.of(tenant, "spoilt")
+    barewriter.write(engine, key, 1, "stream.opened", barewriter.OPENED)
+    barewriter.write(engine, key, 2, "tokens.drafted", barewriter.ACCEPTED, branch="main")
+    barewriter.write(engine, key, 3, "payload.redacted", f'{{"remains":{{"2":{remains}}},"seqs":[2]}}')
+    planter.redact(key, 2)
+    _answers(judge)
+
+
+@pytest.mark.parametrize("head", [2**63 - 1, -(2**63)])
+def test_no_view_fails_on_a_head_that_nothing_reaches(judge, engine, planter, tenant, head):
+    key = StreamName.of(tenant, "spoilt")
+    barewriter.write(engine, key, 1, "stream.opened", barewriter.OPENED)
+    for seq in (2, 3):
+        barewriter.write(
+            engine,
+            key,
+            seq,
+            "tokens.accepted",
+            barewriter.ACCEPTED,
+            branch="main",
+            head_after=head * (-1) ** seq - seq % 2,
+        )
+        planter.redact(key, seq)
+    _answers(judge)
+
+
+def test_a_ruling_that_claims_a_billion_tokens_is_answered_about(judge, engine, tenant):
+    key = StreamName.of(tenant, "spoilt")
+    barewriter.write(engine, key, 1, "stream.opened", barewriter.OPENED)
+    ruled = json.dumps({"round": 0, "start": 0, "end": 1_900_000_000, "accepted": 1_900_000_000})
+    barewriter.write(engine, key, 2, "tokens.ruled", ruled, branch="main")
+    _answers(judge)
+
+
+def test_what_is_spoilt_is_said_and_its_neighbour_is_as_it_was(judge, engine, tenant, histories):
+    history = histories[0]
+    _write(engine, StreamName.of(tenant, "whole"), history, 0, "")
+    before = {view: judge.rows(view, "whole") for view in VIEWS}
+    drafted = next(event for event in history if event.type.value == "tokens.drafted")
+    _write(engine, StreamName.of(tenant, "spoilt"), history, drafted.seq, '{"round":"x","tokens":[]}')
+    _answers(judge)
+    assert {view: judge.rows(view, "whole") for view in VIEWS} == before
+    assert "unreadable_stream" in {row["finding"] for row in judge.rows("dispatched_vs_accepted", "spoilt")}
