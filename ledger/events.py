@@ -81,8 +81,8 @@ class Event(NamedTuple):
     """A recorded event: ``seq`` counts from 1 within its stream, without gaps; ``at`` is for people, never for order.
 
     ``redacted``: its payload is gone; what stands here in its place is what remains of it (``ledger.redaction``).
-    ``unreadable``: its payload is no JSON object, or its type none of ours: somebody wrote past the ledger. The payload
-    reads as an empty object then, and the type as it was written.
+    ``unreadable``: its payload is no JSON object or has a member of another kind than ours (``ledger.kinds``), or its type is
+    none of ours: somebody wrote past the ledger. The payload reads as an empty object then, and the type as it was written.
     """
 
     seq: int

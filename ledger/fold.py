@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from effects.classes import EffectClass
+from effects.errors import EffectsError
 from effects.footprint import Footprint
 from effects.intent import BlockState, IntentState, Release
 from ledger import approval, attempts, lane
@@ -18,6 +19,9 @@ from ledger.errors import BrokenHistory, UnreadableStream
 from ledger.events import Event, EventType
 from ledger.redaction.blanking import blanked
 from ledger.state import Branch, Intent, StreamState
+
+SOURCES = ("posted", "detected")
+"""Where the calls of a stream come from."""
 
 Handler = Callable[[StreamState, Event, Mapping[str, Any]], StreamState]
 Move = Callable[[Branch, Event, Mapping[str, Any]], Branch]
@@ -63,7 +67,7 @@ def fold_recorded(state: StreamState, events: Iterable[Event]) -> StreamState:
     """As ``fold_all``, of events as they were read. Raises ``UnreadableStream`` where they make no sense together."""
     try:
         return fold_all(state, events)
-    except (LookupError, ValueError, TypeError, AttributeError) as error:
+    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, EffectsError) as error:
         # Whoever may write events may write anything; what is no history of ours fails where it is taken for one.
         raise UnreadableStream(
             state.commit_key, f"its events do not fit together ({type(error).__name__}: {error})"
@@ -85,7 +89,7 @@ def _opened(state: StreamState, event: Event, body: Mapping[str, Any]) -> Stream
         seq=event.seq,
         writer_epoch=body["writer_epoch"],
         format=body["format"],
-        source=body["from"],
+        source=_source(body["from"]),
         binding=body["binding"]["kind"],
         branches_mode=body["branches_mode"],
         threshold=body.get("threshold"),
@@ -96,6 +100,12 @@ def _opened(state: StreamState, event: Event, body: Mapping[str, Any]) -> Stream
         last_writer_at=event.at,
         branches=MappingProxyType({name: Branch(name) for name in body["branches"]}),
     )
+
+
+def _source(said: str) -> str:
+    if said not in SOURCES:
+        raise ValueError(f"nothing comes from {said!r}")
+    return said
 
 
 def _taken_over(state: StreamState, event: Event, body: Mapping[str, Any]) -> StreamState:

@@ -20,6 +20,7 @@ from sqlalchemy import (
 from ledger.change import StoredBatch
 from ledger.errors import UnreadableStream
 from ledger.events import Event, EventType, Payload, type_as_written
+from ledger.kinds import fits
 from ledger.payload import parsed
 from ledger.schema import batches, events, of_stream
 from ledger.sharding import SHARDS, StreamName
@@ -95,7 +96,7 @@ def read_events(
     if not lenient:
         for event in found:
             if event.unreadable:
-                why = f"the payload of event {event.seq} is no JSON object, or its type is unknown"
+                why = f"the payload or the type of event {event.seq} is none of ours"
                 raise UnreadableStream(stream.commit_key, why)
     if not any(event.redacted for event in found):
         return found
@@ -170,4 +171,4 @@ def _understood(type_: str, payload: str | None) -> tuple[EventType | None, Payl
         known, body = EventType(type_), {} if payload is None else parsed(payload)
     except (ValueError, RecursionError):
         return None, {}
-    return (known, body) if isinstance(body, dict) else (None, {})
+    return (known, body) if isinstance(body, dict) and fits(body) else (None, {})

@@ -115,7 +115,7 @@ def _check_whole(events: Sequence[Event]) -> None:
         if event.seq != place:
             raise UnreadableTokens(place, f"it is missing; {event.seq} comes next")
         if event.unreadable:
-            raise UnreadableTokens(place, "its payload is no JSON object, or its type is unknown")
+            raise UnreadableTokens(place, "its payload or its type is none of ours")
 
 
 def _end(finished: Event) -> StreamEnd:

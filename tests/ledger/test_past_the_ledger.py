@@ -1,7 +1,9 @@
 """A writer's login that INSERTs past the ledger spoils one stream: it is named, and every other is as it was."""
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from random import Random
 
 import pytest
 from sqlalchemy import Engine
@@ -14,10 +16,11 @@ from ledger.errors import UnreadableStream
 from ledger.log.entries import Wanted
 from ledger.log.reader import LogReader
 from ledger.log.sealer import Sealer
+from ledger.payload import canonical_text
 from ledger.reconcile.run import Options, run
 from ledger.sharding import SHARDS, StreamName
 from ledger.timeline import timeline
-from tests.ledger import barewriter
+from tests.ledger import barewriter, spoilt
 from tests.ledger.audit.asking import VIEWS, auditor_of
 from tests.ledger.liveturn import LiveTurn
 from tests.ledger.planting import Planter
@@ -135,6 +138,38 @@ def test_reconciliation_finds_them_and_goes_on(engine: Engine, spoiled: Ledger) 
     kinds = {finding.commit_key: finding.kind.value for finding in done.findings}
     assert kinds["without_json"] == kinds["without_kind"] == "unreadable_stream"
     assert done.summary.streams == 2 + len(BAD)
+
+
+def test_what_is_of_another_kind_is_one_streams_trouble(engine: Engine, ledger: Ledger, report) -> None:
+    """Reconciliation ended at a list where a number should stand, and a rebuild at a source that no row may have."""
+    chosen = Random(0).sample(spoilt.every(spoilt.histories(ledger, "elsewhere")), 150)
+    for number, (history, event, payload) in enumerate(chosen):
+        name = StreamName.of("t", f"spoilt-{number}")
+        told = [canonical_text(payload if one is event else one.payload) for one in history]
+        barewriter.write_all(engine, name, history, told)
+        barewriter.count(engine, name, len(history))
+    done = run(engine, "t", Options(), now=datetime.now(UTC) + timedelta(hours=1))
+    found = Counter(finding.kind.value for finding in done.findings)
+    assert (done.summary.streams, bool(found["unreadable_stream"])) == (2 + len(chosen), True)
+    passed: list[rebuilding.Difference] = []
+    rebuilt = rebuilding.rebuild(engine, passed_over=passed.append)
+    assert (rebuilt + len(passed), bool(passed)) == (2 + len(chosen) + 6, True)
+    assert {one.commit_key for one in rebuilding.check(engine)} == {one.commit_key for one in passed}
+    report(f"members of another kind in {len(chosen)} streams: {len(passed)} unreadable, {dict(found)}")
+
+
+@pytest.mark.parametrize("member", ["from", "ordinal"])
+def test_a_rebuild_passes_over_what_no_row_may_hold(engine: Engine, ledger: Ledger, member: str) -> None:
+    history = next(h for h in spoilt.histories(ledger, "elsewhere") if any("ordinal" in e.payload for e in h))
+    place, event = next((n, e) for n, e in enumerate(history) if member in e.payload)
+    changed = {**event.payload, member: {"from": "elsewhere", "ordinal": 2**40}[member]}
+    told = [canonical_text(changed if n == place else e.payload) for n, e in enumerate(history)]
+    name = StreamName.of("t", "odd")
+    barewriter.write_all(engine, name, history, told)
+    barewriter.count(engine, name, len(history))
+    passed: list[rebuilding.Difference] = []
+    rebuilding.rebuild(engine, passed_over=passed.append)
+    assert [one.commit_key for one in passed] == ["odd"]
 
 
 def test_views_of_auditors_answer_for_the_whole_tenant(spoiled: Ledger, database: TestDatabase) -> None:

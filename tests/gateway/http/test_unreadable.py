@@ -1,10 +1,14 @@
 """A stream that somebody spoiled past the ledger is answered with a problem that says so."""
 
+from collections import Counter
+from random import Random
+
 import pytest
 
+from ledger.payload import canonical_text
 from ledger.sharding import StreamName
 from tests.gateway.http.front import Front
-from tests.ledger import barewriter
+from tests.ledger import barewriter, spoilt
 
 
 @pytest.mark.parametrize("spoil", barewriter.UNREADABLE)
@@ -35,3 +39,22 @@ def test_the_feed_of_all_streams_goes_on_behind_it(front: Front) -> None:
     assert {"odd-in-the-feed", "fine-behind-it"} <= {event["commit_key"] for event in events}
     [odd] = [e for e in events if e["commit_key"] == "odd-in-the-feed" and e.get("unreadable")]
     assert (odd["seq"], odd["type"]) == (2, "tokens.accepted")
+
+
+def test_what_is_of_another_kind_is_said_of_that_stream_and_fails_no_answer(front: Front, report) -> None:
+    """A list where the name of a tool should stand was folded, and failed whoever was shown the stream."""
+    chosen = Random(0).sample(spoilt.every(spoilt.histories(front.ledger, "elsewhere")), 60)
+    codes: Counter[str] = Counter()
+    for number, (history, spoilt_event, payload) in enumerate(chosen):
+        key = f"spoilt-{number}"
+        name = StreamName.of("default", key)
+        told = [canonical_text(payload if e is spoilt_event else e.payload) for e in history]
+        barewriter.write_all(front.engine, name, history, told)
+        barewriter.count(front.engine, name, len(history))
+        answer = front.client.get(f"/v1/streams/{key}")
+        codes[answer.json().get("code", "shown")] += 1
+    assert set(codes) == {"shown", "stream_unreadable"}
+    front.seal()
+    for path in ("/v1/doubts", "/v1/approvals", "/v1/ledger/events?limit=1000"):
+        assert front.client.get(path).status_code == 200
+    report(f"members of another kind in {len(chosen)} streams, {dict(codes)}")
