@@ -2,10 +2,11 @@
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Collection
 from itertools import chain
-from typing import cast
+from typing import NoReturn, cast
 
 import orjson
 import rfc8785
@@ -109,7 +110,7 @@ def digest(value: object) -> str:
 
 def from_canonical(text: str | bytes) -> JSONValue:
     """Read what ``canonical`` wrote; ``canonical(from_canonical(text)) == text``. For trusted text only: it
-    is not strict.
+    is not strict. Raises ValueError for what can be no JSON of ours: NaN, what is infinite as a double, a lone surrogate.
 
     RFC 8785 spells the double 1e16 as ``10000000000000000``; no canonical integer is that large, so a literal
     beyond 2^53 - 1 can only be a double and is read as one.
@@ -120,12 +121,23 @@ def from_canonical(text: str | bytes) -> JSONValue:
             return cast(JSONValue, orjson.loads(stored))
         except orjson.JSONDecodeError:
             pass  # nested deeper than the compiled decoder goes
-    return cast(JSONValue, json.loads(stored, parse_int=_number))
+    value = json.loads(stored, parse_int=_number, parse_float=_finite, parse_constant=_refused)
+    json.dumps(value, ensure_ascii=False).encode()
+    return cast(JSONValue, value)
+
+
+def _finite(literal: str) -> float:
+    number = float(literal)
+    return number if math.isfinite(number) else _refused(literal)
+
+
+def _refused(literal: str) -> NoReturn:
+    raise ValueError(f"{literal} is no number of JSON")
 
 
 def _number(literal: str) -> int | float:
     number = int(literal)
-    return number if abs(number) <= MAX_INTEGER else float(literal)
+    return number if abs(number) <= MAX_INTEGER else _finite(literal)
 
 
 def _lone_surrogate() -> JSONRefused:

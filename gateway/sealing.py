@@ -107,18 +107,20 @@ def sealing(engine: Engine, settings: Settings, meter: Meter | None = None) -> I
 
 
 def sign_now(engine: Engine, settings: Settings) -> StoredCheckpoint:
-    """Seal what is committed now, or let the process that does it; sign for what is sealed.
+    """Seal what is committed now, or let the process that does it for a while; sign for what is sealed.
 
     Raises KeyRefused, LogForked, LedgerUnavailable, OSError where it cannot be published.
     """
     sealer, reader = Sealer(engine, lease_seconds=0), LogReader(engine)
     deadline = time.monotonic() + OTHERS
     while True:
-        done = sealer.round()
+        late = time.monotonic() > deadline
+        done = sealer.round(heeding=not late)
         if done.leading and not done.more:
             break
         if not done.leading:
-            if not reader.pending().events or time.monotonic() > deadline:
+            # Beyond the lease there is only a round under way that keeps another from beginning.
+            if not reader.pending().events or time.monotonic() > deadline + OTHERS:
                 break
             time.sleep(_LOOK)
     return notary_over(engine, settings).publish()

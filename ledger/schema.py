@@ -77,6 +77,13 @@ events = Table(
     CheckConstraint("octet_length(salt) = 16", name="events_salt_length"),
     CheckConstraint("octet_length(payload_digest) = 32", name="events_digest_length"),
     CheckConstraint("(payload is null) = (salt is null)", name="events_redacted_whole"),
+    CheckConstraint(
+        "at >= '0001-01-02 00:00:00+00' and at < '9999-12-31 00:00:00+00'", name="events_at_in_the_calendar"
+    ),
+    CheckConstraint(
+        r"strpos(payload, E'\n') = 0 and strpos(payload, E'\t') = 0", name="events_payload_one_line"
+    ),
+    CheckConstraint("octet_length(payload) < 134217728", name="events_payload_fits_a_line"),
     Index("events_by_intent", *_KEY, "intent_id", postgresql_where=text("intent_id is not null")),
     Index("events_redactions", *_KEY, "seq", postgresql_where=text("type = 'payload.redacted'")),
     comment="Everything that happened, in the order of seq within each stream. Append-only.",

@@ -21,7 +21,7 @@ from ledger.evidence.tiles import HEIGHT, WIDTH, TileReader, width
 from ledger.evidence.tree import HASH_BYTES, leaf_hash, perfect_root
 from ledger.evidence.verify import verify
 from ledger.exporting import PAGE, export
-from ledger.log.due import find_stray, find_unmarked
+from ledger.log.due import find_beyond, find_stray, find_unmarked
 from ledger.log.entries import Entry, StoredCheckpoint
 from ledger.log.places import LogState
 from ledger.log.reader import LogReader
@@ -156,8 +156,9 @@ def _wrong(entry: Entry) -> Wrong | None:
 
 def _check_marks(connection: Connection, size: int) -> Fault | None:
     """Whatever is committed and not sealed is marked and stands where its stream's row says, so that sealing finds it."""
-    stream = find_unmarked(connection)
-    if stream is not None:
+    if (stream := find_beyond(connection)) is not None:
+        why = "events of it count as sealed at places beyond the log's end, where nobody reads them"
+    elif (stream := find_unmarked(connection)) is not None:
         why = "no round would ever seal its last events; `ledger rebuild` mends it"
     else:
         stream = find_stray(connection)

@@ -4,6 +4,7 @@ Whoever looks for something wrong ends with 3 where it found it: reconcile run, 
 --check, effects quarantine.
 """
 
+import errno
 import logging
 import re
 import sys
@@ -65,6 +66,7 @@ _BAD_ARGUMENTS = (
     | UnknownEvent
     | UnknownTenant
 )
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FILE_FAULTS = FileNotFoundError | PermissionError | IsADirectoryError | NotADirectoryError | UnicodeError
 
 
@@ -175,6 +177,8 @@ def _code(error: Exception) -> str:
     if type(error).__module__.startswith("sqlalchemy"):
         unreachable = type(error).__name__ == "OperationalError"
         return "database_unreachable" if unreachable else "database_error"
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        return "disk_full"
     if _of_file(error):
         return "file_not_usable"
     return "invalid_settings" if _of_settings(error) else "internal_error"

@@ -16,7 +16,8 @@ from ledger.sharding import StreamName, shard_of
 BEGINNING = StreamName(-1, "", "")
 """Before every stream."""
 
-# `before` counts what waits in the streams in front, so that a round is bounded and the last run is cut to fit.
+# `before` counts what waits in the streams in front, so that a round is bounded and the last run is cut to fit. Events are
+# counted and not taken from the stream's row: a row that promises what is not there must not use up the round of others.
 _DUE = """
 with marked as materialized (
     select s.shard, s.tenant, s.commit_key, s.seq, coalesce(sealed.last_seq, 0) as sealed
@@ -28,11 +29,21 @@ with marked as materialized (
     ) sealed on true
     where s.unsealed and (s.shard, s.tenant, s.commit_key) > (%(shard)s, %(tenant)s, %(commit_key)s)
     order by s.shard, s.tenant, s.commit_key limit %(streams)s
-), counted as materialized (
-    select m.*, sum(greatest(m.seq - m.sealed, 0))
-        over (order by m.shard, m.tenant, m.commit_key rows between unbounded preceding and current row)
-        - greatest(m.seq - m.sealed, 0) as before
+), waiting as materialized (
+    select m.*, (
+        select count(*) from (
+            select from ledger.events e
+            where e.shard = m.shard and e.tenant = m.tenant and e.commit_key = m.commit_key
+                and e.seq > m.sealed and e.seq <= m.seq
+            limit %(events)s
+        ) there
+    ) as number
     from marked m
+), counted as materialized (
+    select w.*, sum(w.number)
+        over (order by w.shard, w.tenant, w.commit_key rows between unbounded preceding and current row)
+        - w.number as before
+    from waiting w
 )
 select c.shard, c.tenant, c.commit_key, c.sealed, c.seq, run.last_seq, found.hashes, found.oldest,
     clock_timestamp()
@@ -94,6 +105,12 @@ where s.seq is null or s.seq <> waiting.last_seq or waiting.number <> waiting.la
 limit 1
 """
 
+_BEYOND = """
+select p.shard, p.tenant, p.commit_key from ledger.seals p
+where p.shard between 0 and 255 and p.first_index + p.last_seq - p.first_seq >= (select l.size from ledger.log l)
+order by p.first_index desc limit 1
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -144,7 +161,7 @@ def find_due(connection: Connection, *, after: StreamName, max_streams: int, max
             broken.append(stream)
         else:
             runs.append(Run(stream, sealed + 1, last_seq, hashes, oldest))
-        taken += max(last_seq - sealed, 0)
+        taken += len(hashes or b"") // HASH_BYTES
         cut = sealed < last_seq < seq
     full = len(rows) == max_streams or taken >= max_events
     # A run that was cut goes on in the next round that comes around, so that one stream cannot keep others waiting.
@@ -167,4 +184,10 @@ def find_stray(connection: Connection) -> StreamName | None:
     Its row is missing or says another seq than its events, or one of these is missing: somebody wrote past the ledger.
     """
     row = driver_connection(connection).execute(_STRAY, prepare=False).fetchone()
+    return None if row is None else StreamName(*row)
+
+
+def find_beyond(connection: Connection) -> StreamName | None:
+    """A stream with a place beyond the log's end, which counts as sealed and which no reader comes by; None: there is none."""
+    row = driver_connection(connection).execute(_BEYOND, prepare=False).fetchone()
     return None if row is None else StreamName(*row)

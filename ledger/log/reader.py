@@ -22,7 +22,7 @@ _ENVELOPE: ColumnElement[str] = literal_column("ledger.envelope(events)")
 
 # What waits, found as a round finds it; the first event that waits is the oldest of its stream.
 _PENDING = sql("""
-select coalesce(sum(s.seq - coalesce(sealed.last_seq, 0)), 0)::bigint as events, min(first.at) as oldest,
+select coalesce(sum(least(s.seq - coalesce(sealed.last_seq, 0), 1000000000000)), 0)::bigint as events, min(first.at) as oldest,
     coalesce(greatest(extract(epoch from clock_timestamp() - min(first.at)), 0), 0)::float8 as lag
 from ledger.streams s
 left join lateral (

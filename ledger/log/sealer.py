@@ -24,6 +24,8 @@ from ledger.session import driver_connection
 from ledger.sharding import StreamName
 
 LEASE_SECONDS = 1.0
+LONGEST_LEASE = 60.0
+"""Seconds that a lease may last; one that ends later was not taken by this clock, and holds nobody back."""
 MAX_EVENTS = 20_000
 MAX_STREAMS = 5_000
 STILL_ROUNDS = 4
@@ -35,7 +37,10 @@ _REST_ROUNDS = 20
 # A sealer that stops in the middle of a round must not keep the row from the others.
 _TAKE = """
 select size, set_config('idle_in_transaction_session_timeout', '5s', true), set_config('jit', 'off', true)
-from ledger.log where sealer is null or sealer = %(sealer)s or lease_until <= clock_timestamp() for update nowait
+from ledger.log
+where sealer is null or sealer = %(sealer)s or not %(heeding)s or lease_until <= clock_timestamp()
+    or lease_until > clock_timestamp() + make_interval(secs => %(longest)s)
+for update nowait
 """
 _GROW = """
 update ledger.log
@@ -74,7 +79,8 @@ class Sealer:
     """Seals what is committed, a round at a time. One per process, used by one thread.
 
     ``engine``: from ``ledger.connect``. ``name``: who holds the lease; made of host and process where it is left out.
-    ``lease_seconds``: for how long others leave sealing to this one after a round in which it sealed something.
+    ``lease_seconds``: for how long others leave sealing to this one after a round in which it sealed something, LONGEST_LEASE
+    at most.
     """
 
     def __init__(
@@ -89,7 +95,7 @@ class Sealer:
         """See the class; ``max_events`` and ``max_streams`` bound a round."""
         self.name = name or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         self._engine = engine
-        self._lease_seconds = lease_seconds
+        self._lease_seconds = min(lease_seconds, LONGEST_LEASE)
         self._max_events = max_events
         self._max_streams = max_streams
         self._size = 0
@@ -101,13 +107,16 @@ class Sealer:
         self._resting: dict[StreamName, int] = {}
         self._idle: dict[Idle, int] = {}
 
-    def round(self) -> Sealed:
-        """Seal what is found now. Raises LedgerUnavailable: then the round happened whole or not at all."""
+    def round(self, *, heeding: bool = True) -> Sealed:
+        """Seal what is found now. Raises LedgerUnavailable: then the round happened whole or not at all.
+
+        ``heeding``: leave sealing to who holds the lease. It only spares work, so whoever cannot wait may do without.
+        """
         self._round += 1
         edge, self._edge = self._edge, None
         try:
             with transaction(self._engine) as connection:
-                size = self._take(connection)
+                size = self._take(connection, heeding=heeding)
                 if size is None:
                     return Sealed(self._size, self._size, leading=False)
                 met = self._server.changes
@@ -138,9 +147,10 @@ class Sealer:
         with suppress(RowHeld), transaction(self._engine) as connection:
             driver_connection(connection).execute(_RESIGN, {"sealer": self.name}, prepare=False)
 
-    def _take(self, connection: Connection) -> int | None:
+    def _take(self, connection: Connection, *, heeding: bool) -> int | None:
         """Lock the log's row; its size, or None where another sealer holds the lease."""
-        row = driver_connection(connection).execute(_TAKE, {"sealer": self.name}, prepare=False).fetchone()
+        values = {"sealer": self.name, "heeding": heeding, "longest": LONGEST_LEASE}
+        row = driver_connection(connection).execute(_TAKE, values, prepare=False).fetchone()
         return None if row is None else int(row[0])
 
     def _find(self, connection: Connection) -> Due:
@@ -153,9 +163,10 @@ class Sealer:
         hashes = b"".join([run.hashes for run in runs])
         tiles = grown(lambda level, tile: edge.get((level, tile), b""), size, hashes)
         write_tiles(connection, tiles)
-        _write_seals(connection, size, runs)
         values = {"size": size + sum(map(len, runs)), "sealer": self.name, "lease": self._lease_seconds}
         driver_connection(connection).execute(_GROW, values, prepare=False)
+        # Behind the log's growth: the database takes no places beyond its end.
+        _write_seals(connection, size, runs)
         return moved_edge(edge, tiles)
 
     def _unmark(self, idle: tuple[Idle, ...], *, whole: bool) -> int:

@@ -158,6 +158,47 @@ def test_what_is_of_another_kind_is_one_streams_trouble(engine: Engine, ledger: 
     report(f"members of another kind in {len(chosen)} streams: {len(passed)} unreadable, {dict(found)}")
 
 
+@pytest.mark.parametrize(
+    ("constraint", "column", "value"),
+    [
+        ("events_at_in_the_calendar", "at", "'infinity'"),
+        ("events_at_in_the_calendar", "at", "'-infinity'"),
+        ("events_at_in_the_calendar", "at", "'10000-01-01'"),
+        ("events_at_in_the_calendar", "at", "'0044-03-15 BC'"),
+        ("events_payload_one_line", "payload", "payload || E'\\n'"),
+        ("events_payload_one_line", "payload", "E'{\\t}'"),
+        ("events_payload_fits_a_line", "payload", "repeat('x', 134217728)"),
+    ],
+)
+def test_what_no_export_and_no_feed_could_show_is_refused(
+    engine: Engine, ledger: Ledger, constraint: str, column: str, value: str
+) -> None:
+    """One such event, once it was sealed, ended the export, the feed or the sealing of everybody, for ever."""
+    columns = "shard, tenant, commit_key, seq, type, at, payload, salt, payload_digest".replace(
+        "seq", "seq + 1 as seq"
+    )
+    changed = ", ".join(f"{value} as {column}" if name == column else name for name in columns.split(", "))
+    copied = f"select {changed} from ledger.events where tenant = 't' and commit_key = 'a' order by seq desc limit 1"
+    insert = f"insert into ledger.events ({columns.replace('seq + 1 as seq', 'seq')}) {copied}"
+    with pytest.raises(IntegrityError, match=constraint), engine.begin() as connection:
+        connection.exec_driver_sql(insert)
+
+
+@pytest.mark.parametrize("value", ["1e400", "NaN", "-Infinity", '"\\ud800"'])
+def test_what_no_json_can_say_is_shown_as_unreadable(engine: Engine, ledger: Ledger, value: str) -> None:
+    """The feed answered 500 for every page that held it, so that no reader came by."""
+    name = StreamName.of("t", "odd")
+    barewriter.write(engine, name, 1, "stream.opened", barewriter.OPENED)
+    barewriter.write(engine, name, 2, "stream.finished", f'{{"reason":"stop","x":{value}}}')
+    barewriter.count(engine, name, 2)
+    while Sealer(engine, lease_seconds=0).round().events:
+        pass
+    [odd] = [
+        e.event for e in LogReader(engine).events(wanted=Wanted(tenant="t")).events if e.event.unreadable
+    ]
+    assert (odd.seq, odd.payload) == (2, {})
+
+
 @pytest.mark.parametrize("member", ["from", "ordinal"])
 def test_a_rebuild_passes_over_what_no_row_may_hold(engine: Engine, ledger: Ledger, member: str) -> None:
     history = next(h for h in spoilt.histories(ledger, "elsewhere") if any("ordinal" in e.payload for e in h))

@@ -21,7 +21,7 @@ LED_BY: Mapping[str, str] = {"seals": "first_index"}
 """Columns that may stand in for the shard, by table: places in the log."""
 
 STATEMENTS: Mapping[str, str] = {
-    "coalesce(sum(s.seq - coalesce(sealed.last_seq, 0)), 0)": "a gauge for people: how much of the whole log waits to be"
+    "coalesce(sum(least(s.seq - coalesce(sealed.last_seq, 0)": "a gauge for people: how much of the whole log waits to be"
     " sealed; led by the index of the streams that are marked, of which there are few",
 }
 """Statements, by a part of their text, that may ask a hot table without a shard."""

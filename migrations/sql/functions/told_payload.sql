@@ -40,9 +40,11 @@ begin
     then
         return null;
     end if;
-    return said::json;
+    -- A number may be spelled 1e0, which counts as 1 here and as none in what reads the text as it stands.
+    return case when said ~ '[0-9][eE]' then body::text::json else said::json end;
 exception
-    when data_exception or program_limit_exceeded then
+    -- The last is what is said of a value that would not fit into memory in one piece.
+    when data_exception or program_limit_exceeded or internal_error then
         return null;
 end
 $$;

@@ -50,6 +50,14 @@ def test_an_export_of_a_tenant_that_has_nothing_was_a_file_of_hashes(
     assert command("ledger", "export", file, "--tenant", "default").code == 0
 
 
+def test_a_disk_that_is_full_has_a_code_of_its_own(command: Command, database: TestDatabase) -> None:
+    with story(database) as told:
+        told.write("one", "a")
+    ended = command("ledger", "export", "/dev/full")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.splitlines()[-1].startswith("error: disk_full: ")
+
+
 def test_an_export_may_have_the_longest_name_and_no_longer_one(
     command: Command, database: TestDatabase, tmp_path: Path
 ) -> None:

@@ -7,12 +7,13 @@ import os
 import subprocess
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from ledger.log.sealer import Sealer
 from tests.gateway.sealing.command import Command
 from tests.gateway.sealing.story import story, tamper
-from tests.postgres import TestDatabase
+from tests.postgres import TestDatabase, libpq
 from tests.processes import ROOT, commitgate
 
 FLIPPED = 7
@@ -231,6 +232,25 @@ def test_events_that_were_hidden_from_sealing_are_found(
         assert command("ledger", "rebuild").code == 0
         assert Sealer(told.engine, lease_seconds=0).round().events == 2
     assert command("ledger", "verify").code == 0
+
+
+def test_events_that_were_given_a_place_beyond_the_log_are_found(
+    written: int, command: Command, database: TestDatabase
+) -> None:
+    """They counted as sealed, so that nothing waited, and stood where no reader of the log comes by."""
+    command("ledger", "checkpoint", "--sign")
+    with story(database) as told:
+        told.write("later", "more")
+    place = "select shard, tenant, commit_key, 1, 2, 8000000000000000000 from ledger.streams where commit_key = 'later'"
+    guard = "alter table ledger.seals {} trigger seals_follow_the_log"
+    with psycopg.connect(libpq(database.admin_url)) as superuser:
+        superuser.execute(guard.format("disable").encode())
+        superuser.execute(f"insert into ledger.seals {place}".encode())
+        superuser.execute(guard.format("enable always").encode())
+    ended = command("ledger", "verify")
+    assert ended.code == 3
+    fault = ended.told["fault"]
+    assert (fault["code"], "beyond the log's end" in fault["message"]) == ("never_sealed", True)
 
 
 def test_bad_usage(command: Command, tmp_path: Path) -> None:

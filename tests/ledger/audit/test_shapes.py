@@ -25,6 +25,13 @@ BEYOND: tuple[tuple[str, str, str], ...] = (
     ("tokens.ruled", "accepted", "1e400000"),
     ("tokens.ruled", "draft_ms", '"x"'),
     ("stream.opened", "branches", '"main"'),
+    ("tokens.ruled", "round", "0e0"),
+    ("tokens.drafted", "start", "1e1"),
+    ("intent.held", "span", "[0e0,1e0]"),
+    ("intent.held", "ordinal", "1E0"),
+    ("effects.changed", "version", "1e0"),
+    ("dispatch.settled", "tries", "1e0"),
+    ("intent.adopted", "attempt", "1e0"),
 )
 """Members of rarer events, and JSON that is not canonical: type, name, what is written there."""
 
@@ -71,6 +78,14 @@ def test_no_view_fails_on_what_is_not_even_canonical(judge, engine, tenant, type
     barewriter.write(engine, key, 2, type_, f'{{"{name}":{value}}}', branch="main", intent_id="i", attempt=1)
     barewriter.write(engine, key, 3, "intent.final", "{}", branch="main", intent_id="i")
     _answers(judge)
+
+
+def test_what_fits_into_no_memory_in_one_piece_is_told_as_nothing(planter) -> None:
+    with planter.engine.connect() as connection:
+        told = connection.exec_driver_sql(
+            "select ledger.told_payload('{\"x\":[' || repeat('1,', 16777300) || '1]}')"
+        ).scalar_one()
+    assert told is None
 
 
 @pytest.mark.parametrize("remains", ["3", "[1]", '"x"', '{"round":"x"}', '{"start":0,"round":0,"tokens":3}'])

@@ -42,6 +42,15 @@ def plant(
                 copy.write_row((*names, seq, "tokens.drafted", "main", moment, payload, salt, digest))
 
 
+def checkpoint(engine: Engine, size: int) -> None:
+    """A checkpoint of the first ``size`` events, signed by nobody."""
+    note = f"'commitgate/' || log_id || E'\\n{size}\\nnote'"
+    with engine.begin() as connection:
+        connection.execute(
+            text(f"insert into ledger.checkpoints select {size}, {note}, now() from ledger.log")
+        )
+
+
 def raw(engine: Engine) -> psycopg.Connection:
     """A connection of the driver's, outside the pool."""
     return psycopg.connect(engine.url.set(drivername="postgresql").render_as_string(hide_password=False))

@@ -10,7 +10,7 @@ from ledger.evidence.tree import verify_consistency, verify_inclusion
 from ledger.log.reader import LogReader
 from ledger.log.sealer import Sealer
 from ledger.log.store import tile_reader
-from tests.ledger.log.planted import TENANT, check_log, leaves, naive_root, plant, raw
+from tests.ledger.log.planted import TENANT, check_log, checkpoint, leaves, naive_root, plant, raw
 
 SIZES = 600
 
@@ -59,8 +59,7 @@ def test_proofs_of_every_place_and_between_sizes(engine: Engine, reader: LogRead
         sealer.round()
         with pytest.raises(NotSealed):
             reader.inclusion(TENANT, "one", 1)
-    with engine.begin() as connection:
-        connection.execute(text("insert into ledger.checkpoints values (400, 'note', now())"))
+    checkpoint(engine, 400)
     hashes, whole = leaves(engine), stored_root(engine, 400)
     for key, seq in (("one", 1), ("one", 300), ("two", 1), ("two", 56), ("two", 100)):
         proof = reader.inclusion(TENANT, key, seq)
@@ -106,8 +105,7 @@ def test_what_is_in_the_log_is_not_rewritten_not_even_by_a_superuser(engine: Eng
         plant(writer, "one", 1, 3)
         writer.commit()
     Sealer(engine).round()
-    with engine.begin() as connection:
-        connection.execute(text("insert into ledger.checkpoints values (3, 'note', now())"))
+    checkpoint(engine, 3)
     for statement in REWRITING:
         with pytest.raises(DBAPIError, match="RestrictViolation"), owner.begin() as connection:
             connection.execute(text(statement))
