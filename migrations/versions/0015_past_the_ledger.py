@@ -13,7 +13,7 @@ down_revision: str | None = "0014"
 branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
 
-VIEWS = ("10_audited_events", "21_audited_tokens", "51_rulings")
+VIEWS = ("10_audited_events", "20_audited_moves", "21_audited_tokens", "51_rulings")
 CHECKS = {
     "events_at_in_the_calendar": "at >= '0001-01-02 00:00:00+00' and at < '9999-12-31 00:00:00+00'",
     "events_payload_one_line": r"strpos(payload, E'\n') = 0 and strpos(payload, E'\t') = 0",

@@ -11,6 +11,7 @@ as $$
 declare
     -- Nothing is longer, has more parts or was tried more often.
     largest constant bigint := 2000000000;
+    told json;
     body jsonb;
     said text;
     numbers bigint[];
@@ -21,16 +22,24 @@ begin
         when strpos(payload, '\u0000') > 0 then regexp_replace(payload, '(?<!\\)((?:\\\\)*)\\u0000', '\1\\u001a', 'g')
         else payload
     end;
+    told := said::json;
     body := said::jsonb;
     if jsonb_typeof(body) <> 'object' then
         return null;
     end if;
-    -- Whatever is no whole number fails here, and ends below.
-    numbers := array_remove(array[
-        body ->> 'round', body ->> 'start', body ->> 'end', body ->> 'accepted', body ->> 'ordinal', body ->> 'byte_start',
-        body ->> 'byte_end', body ->> 'closed_seq', body ->> 'effect_version', body ->> 'version', body ->> 'attempt',
-        body ->> 'tries', body -> 'span' ->> 0, body -> 'span' ->> 1
-    ], null)::bigint[];
+    -- Whatever is no whole number fails here, and ends below. What reads the text takes a number as it is spelled, and 1e0 for
+    -- none; so where one may be spelled so, it is the text that is looked at.
+    numbers := array_remove(
+        case when said ~ '[:,[][[:space:]]*-?[0-9.]+[eE]' then array[
+            told ->> 'round', told ->> 'start', told ->> 'end', told ->> 'accepted', told ->> 'ordinal', told ->> 'byte_start',
+            told ->> 'byte_end', told ->> 'closed_seq', told ->> 'effect_version', told ->> 'version', told ->> 'attempt',
+            told ->> 'tries', told -> 'span' ->> 0, told -> 'span' ->> 1
+        ]
+        else array[
+            body ->> 'round', body ->> 'start', body ->> 'end', body ->> 'accepted', body ->> 'ordinal', body ->> 'byte_start',
+            body ->> 'byte_end', body ->> 'closed_seq', body ->> 'effect_version', body ->> 'version', body ->> 'attempt',
+            body ->> 'tries', body -> 'span' ->> 0, body -> 'span' ->> 1
+        ] end, null)::bigint[];
     at := (body ->> 'retry_at')::timestamptz;
     measured := greatest((body ->> 'draft_ms')::numeric, (body ->> 'verify_ms')::numeric, (body ->> 'min_margin')::numeric);
     if not (0 <= all (numbers) and largest >= all (numbers))
@@ -40,8 +49,7 @@ begin
     then
         return null;
     end if;
-    -- A number may be spelled 1e0, which counts as 1 here and as none in what reads the text as it stands.
-    return case when said ~ '[0-9][eE]' then body::text::json else said::json end;
+    return told;
 exception
     -- The last is what is said of a value that would not fit into memory in one piece.
     when data_exception or program_limit_exceeded or internal_error then

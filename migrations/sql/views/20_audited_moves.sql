@@ -18,7 +18,8 @@ with told as not materialized (
     select t.*,
         max(t.said_start + t.n) filter (where t.type = 'tokens.drafted') over of_round as drafted_to,
         max(t.told_head) over of_branch as told_before,
-        bool_or(t.gone and t.type = 'tokens.drafted') over of_branch as drafts_gone
+        bool_or(t.gone and t.type = 'tokens.drafted') over of_branch as drafts_gone,
+        sum(t.n) filter (where t.type = 'tokens.drafted') over of_branch as drafts
     from told t
     window
         of_branch as (partition by t.shard, t.tenant, t.commit_key, t.branch order by t.seq
@@ -94,7 +95,10 @@ select p.shard, p.tenant, p.commit_key, p.branch, p.seq, p.type, p.at, p.redacte
         when p.type = 'tokens.accepted' then p.n > 0 and greatest(p.head_before, p.drafted_to) = p.head_before
         else p.said_start = p.head_before and p.stand between 0 and p.said_end - p.said_start
             and p.said_end <= greatest(p.head_before, p.drafted_to)
-    end, false) as fits
+    end, false) as fits,
+    -- However much it claims: no more than was ever drafted, or than any event brings where that is gone.
+    (p.head_before + case when coalesce(p.drafts_gone, false) or p.gone then 1000000 else coalesce(p.drafts, 0) end)::bigint
+        as accepts_at_most
 from placed p;
 comment on view ledger.audited_moves is
     'Token events with where their branch stood, worked out from payloads. For the views of schema audit alone.';
@@ -122,3 +126,4 @@ comment on column ledger.audited_moves.cut_at is 'First position that it rejects
 comment on column ledger.audited_moves.accepts_to is 'One past the last draft that it accepts.';
 comment on column ledger.audited_moves.own_added is 'Whether the target''s own token is added, equal to no draft.';
 comment on column ledger.audited_moves.fits is 'Whether it follows from the events before it and can be read.';
+comment on column ledger.audited_moves.accepts_at_most is 'One past the last draft that it can accept.';

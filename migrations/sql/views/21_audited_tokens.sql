@@ -1,6 +1,6 @@
 -- Every token that was drafted or accepted, with the event that brought it and the event that decided it. A draft is
--- named by branch, round and position; what decided it is found under the same name, or ended its round. No event brings
--- or decides a million tokens: one that says so was written past the ledger, and is followed no further.
+-- named by branch, round and position; what decided it is found under the same name, or ended its round. A ruling is followed
+-- no further than there were drafts, and what is gone no further than a million tokens: no event has more.
 create view ledger.audited_tokens as
 with named as not materialized (
     select e.shard, e.tenant, e.commit_key, coalesce(e.branch, 'main') as branch, said.round,
@@ -19,7 +19,7 @@ with named as not materialized (
         select m.round, p.position, null::bigint as seq, null::json as token, m.seq as accepted_seq, null::bigint as cut_seq,
             true as drafted
         from generate_series(
-            m.head_before, least(coalesce(m.accepts_to, 0), m.head_before + 1000000) - 1
+            m.head_before, case when m.accepts_to is not null then least(m.accepts_to, m.accepts_at_most) end - 1
         ) as p (position)
         where m.type = 'tokens.ruled'
         union all
