@@ -29,6 +29,8 @@ WIRE = sys.argv[2]
 LEGACY = "legacy" in sys.argv[3:]
 BUS = InMemorySubscriptionBus()
 Context = ServerRequestContext[Any]
+TOLD: dict[str, dict[str, Any]] = {}
+"""What a call does that has come, by the id of its request."""
 
 
 def keep(name: str, line: object) -> None:
@@ -51,11 +53,10 @@ def reached(raw: bytes, headers: dict[str, str] | None = None) -> bool:
         return False
     if not isinstance(message, dict) or message.get("method") != "tools/call":
         return False
-    dies = (
-        behaviour()["do"] == "die"
-    )  # read before it is kept: whoever sees it there may ask for something else next
+    # Read before it is kept: whoever sees it there may say at once what the next one does.
+    told = TOLD[str(message.get("id"))] = behaviour()
     keep("received.jsonl", {"pid": os.getpid(), "raw": raw.decode(), "message": message, "headers": headers})
-    if dies:
+    if told["do"] == "die":
         os._exit(9)
     return True
 
@@ -66,7 +67,7 @@ async def list_tools(_ctx: Context, _params: types.PaginatedRequestParams | None
 
 
 async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-    told = behaviour()
+    told = TOLD.pop(str(ctx.request_id), None) or behaviour()
     result = await ACTS[told["do"]](ctx, params, told)
     keep("finished.jsonl", {"arguments": params.arguments})
     return result

@@ -19,8 +19,9 @@ def tool(**arguments: object) -> object:
     carried = {
         name: getattr(call, name) for name in ("commit_key", "intent_id", "idempotency_key", "traceparent")
     }
-    _keep(folder / "received.jsonl", {"raw": call.arguments_raw, "pid": os.getpid(), "carried": carried})
+    # Read first: whoever sees that the call has come may say at once what the next one does.
     told = json.loads((folder / "behaviour.json").read_text())
+    _keep(folder / "received.jsonl", {"raw": call.arguments_raw, "pid": os.getpid(), "carried": carried})
     print("what a function prints is in nobody's way")
     result = _do(folder, told, arguments)
     _keep(folder / "finished.jsonl", {"arguments": arguments})
