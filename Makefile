@@ -24,7 +24,7 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP) ## Watch two real models draft and rule, real calls held and released, and the ledger that proves it
 	@$(BIN)/commitgate demo $(ARGS)
 
-test: $(STAMP) ## Run the suite (12 to 14 minutes on 2 cores)
+test: $(STAMP) ## Run the suite (11 to 13 minutes on 2 cores)
 	$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-long: $(STAMP) ## Run everything, also the long cases; results go to bench/results

@@ -120,8 +120,9 @@ def from_canonical(text: str | bytes) -> JSONValue:
         try:
             return cast(JSONValue, orjson.loads(stored))
         except orjson.JSONDecodeError:
-            pass  # nested deeper than the compiled decoder goes
+            pass  # nested deeper than the compiled decoder goes, or none of ours
     value = json.loads(stored, parse_int=_number, parse_float=_finite, parse_constant=_refused)
+    # It takes half of a surrogate pair for a character.
     json.dumps(value, ensure_ascii=False).encode()
     return cast(JSONValue, value)
 

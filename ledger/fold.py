@@ -20,8 +20,7 @@ from ledger.events import Event, EventType
 from ledger.redaction.blanking import blanked
 from ledger.state import Branch, Intent, StreamState
 
-SOURCES = ("posted", "detected")
-"""Where the calls of a stream come from."""
+_SOURCES = ("posted", "detected")
 
 Handler = Callable[[StreamState, Event, Mapping[str, Any]], StreamState]
 Move = Callable[[Branch, Event, Mapping[str, Any]], Branch]
@@ -103,7 +102,7 @@ def _opened(state: StreamState, event: Event, body: Mapping[str, Any]) -> Stream
 
 
 def _source(said: str) -> str:
-    if said not in SOURCES:
+    if said not in _SOURCES:
         raise ValueError(f"nothing comes from {said!r}")
     return said
 

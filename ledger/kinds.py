@@ -80,17 +80,8 @@ _NUMBERS = (
     "epoch", "ordinal", "round", "start", "tries", "version", "writer_epoch",
 )  # fmt: skip
 _TEXTS = (
-    "because",
-    "by",
-    "branches_mode",
-    "effect",
-    "format",
-    "from",
-    "intent_id",
-    "release",
-    "status",
-    "verdict",
-)
+    "because", "branches_mode", "by", "effect", "format", "from", "intent_id", "release", "status", "verdict",
+)  # fmt: skip
 _TEXTS_OR_NULL = (
     "approval", "arguments_digest", "arguments_raw", "call_id", "definition", "expires_at", "fork_of", "idempotency_key",
     "note", "parent", "problem", "reason", "retry_at", "tool", "traceparent", "worker",

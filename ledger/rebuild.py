@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, Engine, Table, delete, exists, func, insert, select, tuple_
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError
 
 from ledger.errors import UnreadableStream, UnwritableValue
 from ledger.faults import unavailable
@@ -134,7 +134,7 @@ def _write(engine: Engine, name: StreamName, count: "_Count") -> None:
                 connection.execute(delete(table).where(of_stream(table, name)))
                 if expected[table.name]:
                     connection.execute(insert(table), expected[table.name])
-    except (UnwritableValue, IntegrityError) as error:
+    except UnwritableValue as error:
         raise UnreadableStream(
             name.commit_key, f"no row can hold what its events amount to ({error})"
         ) from error

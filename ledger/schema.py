@@ -83,7 +83,11 @@ events = Table(
     CheckConstraint(
         r"strpos(payload, E'\n') = 0 and strpos(payload, E'\t') = 0", name="events_payload_one_line"
     ),
-    CheckConstraint("octet_length(payload) < 134217728", name="events_payload_fits_a_line"),
+    CheckConstraint(
+        "6 * (octet_length(tenant) + octet_length(commit_key) + octet_length(type) + coalesce(octet_length(branch), 0)"
+        " + coalesce(octet_length(intent_id), 0)) + coalesce(octet_length(payload), 0) < 134000000",
+        name="events_fit_a_line",
+    ),
     Index("events_by_intent", *_KEY, "intent_id", postgresql_where=text("intent_id is not null")),
     Index("events_redactions", *_KEY, "seq", postgresql_where=text("type = 'payload.redacted'")),
     comment="Everything that happened, in the order of seq within each stream. Append-only.",

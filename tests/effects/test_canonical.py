@@ -98,3 +98,9 @@ def test_the_quick_way_declines_what_it_would_write_otherwise(value: object) -> 
 def test_every_control_character_is_escaped_alike_both_ways() -> None:
     text = "".join(map(chr, range(0x2100)))
     assert canonical_of_plain({text: [text]}) == rfc8785.dumps({text: [text]})
+
+
+@pytest.mark.parametrize("value", ["1e400", "-1e400", "NaN", "Infinity", '"\\ud800"', "1" * 400])
+def test_what_no_json_can_say_is_not_read_back(value: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - of several kinds
+        from_canonical(f'{{"a":{value}}}')

@@ -4,8 +4,13 @@ from collections.abc import Iterator
 from datetime import timedelta
 from random import Random
 
+from sqlalchemy import Engine
+
 from ledger.append import Ledger
 from ledger.events import Event
+from ledger.payload import canonical_text
+from ledger.sharding import StreamName
+from tests.ledger import barewriter
 from tests.ledger.audit.wandering import Wandering
 
 WRONG: tuple[object, ...] = (
@@ -25,6 +30,14 @@ def histories(ledger: Ledger, tenant: str) -> list[list[Event]]:
     for turn in turns:
         turn.wander(30)
     return [turn.events for turn in turns]
+
+
+def plant(engine: Engine, name: StreamName, spoilt: Spoilt) -> None:
+    """Write the history in the stream ``name``, as a writer's login can, with the one payload spoilt."""
+    history, spoilt_event, payload = spoilt
+    told = [canonical_text(payload if event is spoilt_event else event.payload) for event in history]
+    barewriter.write_all(engine, name, history, told)
+    barewriter.count(engine, name, len(history))
 
 
 def every(written: list[list[Event]]) -> list[Spoilt]:

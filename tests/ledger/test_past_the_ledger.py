@@ -16,7 +16,6 @@ from ledger.errors import UnreadableStream
 from ledger.log.entries import Wanted
 from ledger.log.reader import LogReader
 from ledger.log.sealer import Sealer
-from ledger.payload import canonical_text
 from ledger.reconcile.run import Options, run
 from ledger.sharding import SHARDS, StreamName
 from ledger.timeline import timeline
@@ -143,11 +142,8 @@ def test_reconciliation_finds_them_and_goes_on(engine: Engine, spoiled: Ledger) 
 def test_what_is_of_another_kind_is_one_streams_trouble(engine: Engine, ledger: Ledger, report) -> None:
     """Reconciliation ended at a list where a number should stand, and a rebuild at a source that no row may have."""
     chosen = Random(0).sample(spoilt.every(spoilt.histories(ledger, "elsewhere")), 150)
-    for number, (history, event, payload) in enumerate(chosen):
-        name = StreamName.of("t", f"spoilt-{number}")
-        told = [canonical_text(payload if one is event else one.payload) for one in history]
-        barewriter.write_all(engine, name, history, told)
-        barewriter.count(engine, name, len(history))
+    for number, one in enumerate(chosen):
+        spoilt.plant(engine, StreamName.of("t", f"spoilt-{number}"), one)
     done = run(engine, "t", Options(), now=datetime.now(UTC) + timedelta(hours=1))
     found = Counter(finding.kind.value for finding in done.findings)
     assert (done.summary.streams, bool(found["unreadable_stream"])) == (2 + len(chosen), True)
@@ -167,19 +163,18 @@ def test_what_is_of_another_kind_is_one_streams_trouble(engine: Engine, ledger: 
         ("events_at_in_the_calendar", "at", "'0044-03-15 BC'"),
         ("events_payload_one_line", "payload", "payload || E'\\n'"),
         ("events_payload_one_line", "payload", "E'{\\t}'"),
-        ("events_payload_fits_a_line", "payload", "repeat('x', 134217728)"),
+        ("events_fit_a_line", "payload", "repeat('x', 134000000)"),
+        ("events_fit_a_line", "type", "repeat(chr(1), 22333333)"),
     ],
 )
 def test_what_no_export_and_no_feed_could_show_is_refused(
     engine: Engine, ledger: Ledger, constraint: str, column: str, value: str
 ) -> None:
     """One such event, once it was sealed, ended the export, the feed or the sealing of everybody, for ever."""
-    columns = "shard, tenant, commit_key, seq, type, at, payload, salt, payload_digest".replace(
-        "seq", "seq + 1 as seq"
-    )
-    changed = ", ".join(f"{value} as {column}" if name == column else name for name in columns.split(", "))
+    columns = ["shard", "tenant", "commit_key", "seq", "type", "at", "payload", "salt", "payload_digest"]
+    changed = ", ".join({"seq": "seq + 1", column: value}.get(name, name) for name in columns)
     copied = f"select {changed} from ledger.events where tenant = 't' and commit_key = 'a' order by seq desc limit 1"
-    insert = f"insert into ledger.events ({columns.replace('seq + 1 as seq', 'seq')}) {copied}"
+    insert = f"insert into ledger.events ({', '.join(columns)}) {copied}"
     with pytest.raises(IntegrityError, match=constraint), engine.begin() as connection:
         connection.exec_driver_sql(insert)
 
@@ -202,12 +197,9 @@ def test_what_no_json_can_say_is_shown_as_unreadable(engine: Engine, ledger: Led
 @pytest.mark.parametrize("member", ["from", "ordinal"])
 def test_a_rebuild_passes_over_what_no_row_may_hold(engine: Engine, ledger: Ledger, member: str) -> None:
     history = next(h for h in spoilt.histories(ledger, "elsewhere") if any("ordinal" in e.payload for e in h))
-    place, event = next((n, e) for n, e in enumerate(history) if member in e.payload)
+    event = next(event for event in history if member in event.payload)
     changed = {**event.payload, member: {"from": "elsewhere", "ordinal": 2**40}[member]}
-    told = [canonical_text(changed if n == place else e.payload) for n, e in enumerate(history)]
-    name = StreamName.of("t", "odd")
-    barewriter.write_all(engine, name, history, told)
-    barewriter.count(engine, name, len(history))
+    spoilt.plant(engine, StreamName.of("t", "odd"), (history, event, changed))
     passed: list[rebuilding.Difference] = []
     rebuilding.rebuild(engine, passed_over=passed.append)
     assert [one.commit_key for one in passed] == ["odd"]

@@ -5,7 +5,6 @@ from random import Random
 
 import pytest
 
-from ledger.payload import canonical_text
 from ledger.sharding import StreamName
 from tests.gateway.http.front import Front
 from tests.ledger import barewriter, spoilt
@@ -45,12 +44,9 @@ def test_what_is_of_another_kind_is_said_of_that_stream_and_fails_no_answer(fron
     """A list where the name of a tool should stand was folded, and failed whoever was shown the stream."""
     chosen = Random(0).sample(spoilt.every(spoilt.histories(front.ledger, "elsewhere")), 60)
     codes: Counter[str] = Counter()
-    for number, (history, spoilt_event, payload) in enumerate(chosen):
+    for number, one in enumerate(chosen):
         key = f"spoilt-{number}"
-        name = StreamName.of("default", key)
-        told = [canonical_text(payload if e is spoilt_event else e.payload) for e in history]
-        barewriter.write_all(front.engine, name, history, told)
-        barewriter.count(front.engine, name, len(history))
+        spoilt.plant(front.engine, StreamName.of("default", key), one)
         answer = front.client.get(f"/v1/streams/{key}")
         codes[answer.json().get("code", "shown")] += 1
     assert set(codes) == {"shown", "stream_unreadable"}

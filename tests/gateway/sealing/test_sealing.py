@@ -11,7 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.metrics import Meter
-from gateway.sealing import sealing
+from gateway.sealing import sealing, sign_now
 from gateway.settings import Settings
 from ledger.evidence.checkpoint import Checkpoint
 from ledger.evidence.note import VerifierKey
@@ -63,6 +63,17 @@ def test_sealing_that_ends_waits_for_no_lease_to_run_out(told: Story, settings: 
         until(lambda: LogReader(told.engine).size() == 2)
     told.write("two")
     assert Sealer(told.engine).round().events == 1
+
+
+def test_signing_now_waited_for_a_sealer_that_was_gone_and_signed_without_what_waits(
+    told: Story, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.sealing.OTHERS", 0.2)
+    gone = Sealer(told.engine, lease_seconds=30)
+    told.write("one", "a")
+    assert gone.round().events == 2
+    told.write("two", "b")
+    assert sign_now(told.engine, settings).size == 4
 
 
 def test_does_nothing_where_it_is_turned_off(told: Story, settings: Settings) -> None:

@@ -8,8 +8,7 @@ import pytest
 from sqlalchemy import Engine
 
 from ledger.append import Ledger
-from ledger.events import Event
-from ledger.payload import canonical_text
+from ledger.events import Event, EventType
 from ledger.sharding import StreamName
 from tests.ledger import barewriter, spoilt
 from tests.ledger.audit.asking import VIEWS, Auditor, auditor_of
@@ -44,11 +43,6 @@ def histories(ledger: Ledger, tenant: str) -> list[list[Event]]:
     return spoilt.histories(ledger, f"{tenant}-whole")
 
 
-def _write(engine: Engine, name: StreamName, history: list[Event], at: int, payload: str) -> None:
-    told = [payload if event.seq == at else canonical_text(event.payload) for event in history]
-    barewriter.write_all(engine, name, history, told)
-
-
 def _answers(auditor: Auditor) -> dict[str, object]:
     return {view: auditor.ask(ALL.format(view=view))[0]["told"] for view in VIEWS}
 
@@ -63,10 +57,11 @@ def judge(module_database: TestDatabase, engine: Engine, tenant: str) -> Iterato
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.long) for n in range(1, 12))])
 def test_no_view_fails_on_a_member_of_another_kind(judge, engine, tenant, histories, seed, report):
     chosen = Random(seed).sample(spoilt.every(histories), SAMPLE)
-    for number, (history, event, payload) in enumerate(chosen):
-        name = StreamName.of(tenant, f"spoilt-{number}")
-        _write(engine, name, history, event.seq, canonical_text(payload))
+    for number, one in enumerate(chosen):
+        spoilt.plant(engine, StreamName.of(tenant, f"spoilt-{number}"), one)
     _answers(judge)
+    shown = judge.ask("select count(*) as lines, count(distinct commit_key) as streams from audit.timeline")
+    assert shown == [{"lines": sum(len(history) for history, _event, _payload in chosen), "streams": SAMPLE}]
     kinds = {event.type for _history, event, _payload in chosen}
     report(f"members of another kind in {len(chosen)} streams, {len(kinds)} types of events")
 
@@ -78,6 +73,8 @@ def test_no_view_fails_on_what_is_not_even_canonical(judge, engine, tenant, type
     barewriter.write(engine, key, 2, type_, f'{{"{name}":{value}}}', branch="main", intent_id="i", attempt=1)
     barewriter.write(engine, key, 3, "intent.final", "{}", branch="main", intent_id="i")
     _answers(judge)
+    lines = {row["seq"]: row["line"] for row in judge.rows("timeline", "spoilt")}
+    assert lines[2] == f"{type_} (stream_unreadable)"
 
 
 def test_what_fits_into_no_memory_in_one_piece_is_told_as_nothing(planter) -> None:
@@ -96,6 +93,7 @@ def test_no_view_fails_on_remains_of_another_kind(judge, engine, planter, tenant
     barewriter.write(engine, key, 3, "payload.redacted", f'{{"remains":{{"2":{remains}}},"seqs":[2]}}')
     planter.redact(key, 2)
     _answers(judge)
+    assert {row["seq"] for row in judge.rows("timeline", "spoilt")} == {1, 2, 3}
 
 
 @pytest.mark.parametrize("head", [2**63 - 1, -(2**63)])
@@ -114,6 +112,7 @@ def test_no_view_fails_on_a_head_that_nothing_reaches(judge, engine, planter, te
         )
         planter.redact(key, seq)
     _answers(judge)
+    assert {row["seq"] for row in judge.rows("timeline", "spoilt")} == {1, 2, 3}
 
 
 def test_rulings_that_claim_more_than_was_drafted_are_followed_no_further(judge, engine, tenant):
@@ -132,10 +131,10 @@ def test_rulings_that_claim_more_than_was_drafted_are_followed_no_further(judge,
 
 def test_what_is_spoilt_is_said_and_its_neighbour_is_as_it_was(judge, engine, tenant, histories):
     history = histories[0]
-    _write(engine, StreamName.of(tenant, "whole"), history, 0, "")
+    drafted = next(event for event in history if event.type is EventType.TOKENS_DRAFTED)
+    spoilt.plant(engine, StreamName.of(tenant, "whole"), (history, drafted, dict(drafted.payload)))
     before = {view: judge.rows(view, "whole") for view in VIEWS}
-    drafted = next(event for event in history if event.type.value == "tokens.drafted")
-    _write(engine, StreamName.of(tenant, "spoilt"), history, drafted.seq, '{"round":"x","tokens":[]}')
+    spoilt.plant(engine, StreamName.of(tenant, "spoilt"), (history, drafted, {"round": "x", "tokens": []}))
     _answers(judge)
     assert {view: judge.rows(view, "whole") for view in VIEWS} == before
     assert "unreadable_stream" in {row["finding"] for row in judge.rows("dispatched_vs_accepted", "spoilt")}
